@@ -1,0 +1,38 @@
+"""Hidden Markov jump processes: rates with uncertainty, the hidden path, the forecast.
+
+    read      a table, an array, a recording          -> TimeSeries
+    systems   processes with known truth              -> TimeSeries and what is hidden behind it
+    mjp       the mathematics of jump processes: simulation, propagation, observables
+    plots     figures that take data and an `ax`
+
+>>> import neuralmjp as nm
+>>> channel = nm.systems.IonChannel.paper("one-second")
+>>> recording = channel.simulate(n_series=1, length=5000, seed=0)
+>>> recording.data.time_unit
+'s'
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from ._version import __version__
+from .errors import InputError
+
+if TYPE_CHECKING:
+    from . import io, mjp, plots, systems
+    from .io import read, write
+    from .timeseries import TimeSeries
+
+__all__ = ["InputError", "TimeSeries", "__version__", "io", "mjp", "plots", "read", "systems", "write"]
+
+_HOMES = {"TimeSeries": ".timeseries", "read": ".io", "write": ".io"}
+_SUBPACKAGES = ("io", "mjp", "plots", "systems")
+
+
+def __getattr__(name: str):
+    # Names are loaded when first used: `neuralmjp --help` must not wait for JAX.
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name], __name__), name)
+    if name in _SUBPACKAGES:
+        return import_module(f".{name}", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

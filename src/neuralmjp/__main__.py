@@ -1,0 +1,5 @@
+"""`python -m neuralmjp` does what the command does."""
+
+from .cli import main
+
+main()

@@ -1,0 +1,87 @@
+"""`neuralmjp demo`: a channel simulated, looked at, and understood in the simplest way."""
+
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from ..io import write
+from ..mjp import JumpPath, RateEstimate, rates_from_paths
+from ..mjp.paths import joined
+from ..systems import IonChannel, Simulation
+from .show import console, number, table
+from .simulate import hidden
+
+SECONDS = 20.0
+DRAWN = 0.25  # seconds of the trace that the figure shows
+
+
+def run(out: Path, *, seed: int) -> None:
+    out.mkdir(parents=True, exist_ok=True)
+    channel = IonChannel.paper("one-second")
+    recording = channel.simulate(1, duration=SECONDS, seed=seed)
+    write(recording.data, out / "channel.csv")
+    write(hidden(recording), out / "channel-truth.csv")
+    levels, rates = np.array(channel.levels), np.array(channel.rates)
+    estimates = {
+        "hidden path": rates_from_paths(sampled_path(recording.states, channel.frequency), len(levels)),
+        "nearest level": rates_from_paths(
+            sampled_path(nearest_level(recording.data.values[:, 0], levels), channel.frequency), len(levels)
+        ),
+    }
+    draw(recording, levels, rates, estimates, out / "demo.png")
+    show(channel, recording, rates, estimates, out)
+
+
+def nearest_level(current: Float[np.ndarray, "time"], levels: Float[np.ndarray, "state"]) -> Int[np.ndarray, "time"]:
+    """The state whose level is closest to each sample: what one would do by eye."""
+    return np.abs(current[:, None] - levels).argmin(-1)
+
+
+def sampled_path(states: np.ndarray, frequency: float) -> JumpPath:
+    """A path known at every sample, as if nothing happened in between."""
+    return joined(np.arange(1, len(states)) / frequency, states, len(states) / frequency)
+
+
+def draw(
+    recording: Simulation, levels: np.ndarray, rates: np.ndarray, estimates: dict[str, RateEstimate], file: Path
+) -> None:
+    from matplotlib.figure import Figure
+
+    from ..plots import plot_rates, plot_trace
+
+    figure = Figure(figsize=(10, 6.5), layout="constrained")
+    above, below = figure.subplots(2, 1, height_ratios=(1, 1.1))
+    shown = recording.data.between(0, DRAWN)
+    plot_trace(shown, above, states=recording.states[: shown.n_observations], levels=levels)
+    above.set_title("A noisy channel and the hidden path behind it", loc="left")
+    above.set_ylabel("current (pA)")
+    plot_rates(estimates, below, time_unit=recording.data.time_unit, truth=rates)
+    below.set_title("Its jump rates: truth, and what two simple readings find", loc="left")
+    for ax in (above, below):
+        ax.legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
+        ax.spines[["top", "right"]].set_visible(False)
+    figure.savefig(file, dpi=130)
+
+
+def show(
+    channel: IonChannel, recording: Simulation, rates: np.ndarray, estimates: dict[str, RateEstimate], out: Path
+) -> None:
+    screen = console()
+    screen.print(
+        f"A channel with {len(rates)} levels, {recording.data.n_observations} samples at "
+        f"{channel.frequency:g} Hz, noise {channel.noise_sd:g} pA."
+    )
+    rows = []
+    for i, j in np.argwhere(rates > 0):
+        cells = [
+            f"{number(float(e.mean[i, j]))}  [{number(float(e.lower[i, j]))}, {number(float(e.upper[i, j]))}]"
+            for e in estimates.values()
+        ]
+        rows.append([f"{i} → {j}", number(float(rates[i, j])), *cells])
+    screen.print(table(f"Jump rates (per {channel.time_unit}), 95 % intervals", ["jump", "truth", *estimates], rows))
+    screen.print(
+        "Read off the hidden path, the rates are as good as this recording allows.\n"
+        "Rounding each noisy sample to the nearest level invents jumps: the noise has to be modelled."
+    )
+    screen.print(f"figure: {out / 'demo.png'}   data: {out / 'channel.csv'}", markup=False)

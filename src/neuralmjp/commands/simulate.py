@@ -1,0 +1,62 @@
+"""`neuralmjp simulate`: data from a system whose truth is known."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .. import systems
+from ..io import write
+from ..systems import Simulation, System
+from ..systems.system import Grid
+from ..timeseries import TimeSeries
+from .options import assignments
+from .show import console, number, table
+
+
+def run(
+    name: str,
+    *,
+    out: Path,
+    n_series: int,
+    length: int | None,
+    grid: Grid | None,
+    duration: float | None,
+    seed: int,
+    changes: list[str],
+    truth: Path | None,
+) -> None:
+    system = systems.named(name).with_parameters(**assignments(changes))
+    chosen: dict[str, Any] = {} if grid is None else {"grid": grid}
+    simulation = system.simulate(n_series, length, duration=duration, seed=seed, **chosen)
+    write(simulation.data, out)
+    if truth is not None:
+        write(hidden(simulation), truth)
+    show(system, simulation, out, truth)
+
+
+def hidden(simulation: Simulation) -> TimeSeries:
+    """The hidden states at the observation times, as a table of the same rows."""
+    data, states = simulation.data, simulation.states
+    columns = states.reshape(len(states), -1).astype(float)
+    names = ("state",) if columns.shape[1] == 1 else tuple(f"true_{name}" for name in data.value_names)
+    return TimeSeries(data.times, columns, data.offsets, data.names, names, data.time_unit)
+
+
+def show(system: System, simulation: Simulation, out: Path, truth: Path | None) -> None:
+    """What was made, and the truth behind it."""
+    data, unit, screen = simulation.data, system.time_unit, console()
+    screen.print(f"{system.name}: {len(data)} series, {data.n_observations} observations -> {out}", markup=False)
+    if truth is not None:
+        screen.print(f"hidden states -> {truth}", markup=False)
+    if system.parameters:
+        rows = [[name, number(value)] for name, value in system.parameters.items()]
+        screen.print(table("True parameters", ["parameter", "value"], rows))
+    answers = system.answers()
+    if "rates" in answers:
+        names = [f"to {j}" for j in range(len(answers["rates"]))]
+        rows = [[f"from {i}", *map(number, row)] for i, row in enumerate(answers["rates"])]
+        screen.print(table(f"True rates (per {unit})", ["state", *names], rows))
+        law, scales = answers["stationary_distribution"], answers["timescales"]
+        screen.print("stationary law  " + "  ".join(number(p) for p in law))
+        screen.print("timescales      " + "  ".join(number(t) for t in np.atleast_1d(scales)) + f"  ({unit})")

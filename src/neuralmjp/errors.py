@@ -1,0 +1,5 @@
+"""What goes wrong for a reason the user can mend."""
+
+
+class InputError(ValueError):
+    """Data, a file or an argument that cannot be used; the message says what, where and what to do, in one line."""

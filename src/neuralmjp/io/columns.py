@@ -1,0 +1,121 @@
+"""Which column of a table is the series, which the time, which are values."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NoReturn
+
+from neuralmjp.errors import InputError
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns that make a `TimeSeries`, by position in the table."""
+
+    names: tuple[str, ...]
+    header: bool
+    series: int | None
+    time: int
+    values: tuple[int, ...]
+
+    @property
+    def used(self) -> list[int]:
+        """Positions of time, values and, where there is one, series, in this order."""
+        return [self.time, *self.values, *([] if self.series is None else [self.series])]
+
+    @property
+    def value_names(self) -> tuple[str, ...]:
+        """Names of the values: as in the table, or "column 1" where it has none."""
+        return tuple(self.names[i] if self.header else f"column {i}" for i in self.values)
+
+    def label(self, position: int) -> str:
+        """Name a column in a message."""
+        return f"column {self.names[position]!r}" if self.header else f"column {position}"
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the user said about the columns; see `neuralmjp.io.read`."""
+
+    series: str | int | None = None
+    time: str | int | None = None
+    values: str | int | Sequence[str | int] | None = None
+    header: bool = True
+
+    def resolve(self, names: Sequence[str], source: str) -> Columns:
+        """Find the columns in a table of these names (of this number, if there is no header)."""
+        table = _Table(tuple(names), self.header, source)
+        series = table.default_series() if self.series is None else table.find(self.series)
+        time = table.default_time(series) if self.time is None else table.find(self.time)
+        keys = [time] if series is None else [series, time]
+        if self.values is None:
+            values = [i for i in range(len(names)) if i not in keys and not table.is_index(i)]
+        else:
+            values = [table.find(column) for column in self._listed_values(names)]
+        if not values:
+            table.fail("no column of values is left beside series and time; add one")
+        if len({*keys, *values}) < len(keys) + len(values):
+            table.fail("one column is asked for twice among series, time and values; name different ones")
+        return Columns(table.names, self.header, series, time, tuple(values))
+
+    def _listed_values(self, names: Sequence[str]) -> Sequence[str | int]:
+        if isinstance(self.values, str):
+            # A name may itself hold a comma.
+            return [self.values] if self.values in names else [name.strip() for name in self.values.split(",")]
+        return [self.values] if isinstance(self.values, int) else self.values or []
+
+
+@dataclass(frozen=True)
+class _Table:
+    """The columns that a table has."""
+
+    names: tuple[str, ...]
+    header: bool
+    source: str
+
+    def __post_init__(self):
+        repeated = next((name for name in self.names if name and self.names.count(name) > 1), None)
+        if self.header and repeated is not None:
+            self.fail(f"two columns are called {repeated!r}; rename one")
+
+    def find(self, column: str | int) -> int:
+        """Position of a column given by name, or by number where there are no names."""
+        if self.header:
+            if str(column) not in self.names:
+                self.fail(f"no column {str(column)!r}; {self._listing()}")
+            return self.names.index(str(column))
+        if not str(column).isdigit():
+            self.fail(f"{column!r} is no position; without a header columns are given by position from 0")
+        if int(column) >= len(self.names):
+            self.fail(f"no column {column}; columns are 0 to {len(self.names) - 1}")
+        return int(column)
+
+    def default_series(self) -> int | None:
+        return self._called("series") if self.header else None
+
+    def default_time(self, series: int | None) -> int:
+        if not self.header:
+            return 1 if series == 0 else 0
+        position = self._called("time")
+        if position is None:
+            self.fail(f"no column 'time'; name the column of times with --time; {self._listing()}")
+        return position
+
+    def is_index(self, position: int) -> bool:
+        """Whether this is the row index that pandas writes along, never a value unless asked for."""
+        return self.header and re.fullmatch(r"|__index_level_\d+__", self.names[position]) is not None
+
+    def fail(self, what: str) -> NoReturn:
+        raise InputError(f"{self.source}: {what}")
+
+    def _called(self, name: str) -> int | None:
+        if name in self.names:
+            return self.names.index(name)
+        return next((i for i, column in enumerate(self.names) if column.lower() == name), None)
+
+    def _listing(self) -> str:
+        shown = [repr(name) for name in self.names[:20]] + ["..."] * (len(self.names) > 20)
+        listing = f"the columns are {', '.join(shown)}"
+        if all(re.fullmatch(r"[-+\d.eE]+", name) for name in self.names):
+            listing += "; use --no-header if the first line holds data"
+        return listing

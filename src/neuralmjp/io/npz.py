@@ -1,0 +1,67 @@
+"""NumPy's .npz: `times` (N, L) and `values` (N, L, D), NaN where a series has ended."""
+
+import zipfile
+import zlib
+from pathlib import Path
+
+import numpy as np
+
+from neuralmjp.errors import InputError
+from neuralmjp.io.arrays import from_arrays
+from neuralmjp.io.columns import Request
+from neuralmjp.timeseries import TIME_UNIT, TimeSeries
+
+
+def read(path: Path, request: Request, time_unit: str | None) -> TimeSeries:
+    """Read the arrays of an .npz file in any shapes that `TimeSeries.from_arrays` takes."""
+    if request != Request():
+        raise InputError(f"{path}: an .npz file has no columns; leave out --series, --time, --values and --no-header")
+    if not zipfile.is_zipfile(path):
+        raise InputError(f"{path}: is not an .npz file, or cut short; save it with numpy.savez or copy it again")
+    with np.load(path, allow_pickle=False) as file:
+        for name in ("times", "values"):
+            if name not in file:
+                raise InputError(f"{path}: no array {name!r}; the arrays are {', '.join(map(repr, file.files))}")
+        arrays = {name: _array(path, file, name) for name in file if name in _ARRAYS}
+    unit = str(arrays.get("time_unit", TIME_UNIT)) if time_unit is None else time_unit
+    try:
+        return from_arrays(
+            arrays["times"],
+            arrays["values"],
+            time_unit=unit,
+            names=_texts(arrays.get("names")),
+            value_names=_texts(arrays.get("value_names")),
+            copy=False,
+        )
+    except InputError as error:
+        raise InputError(f"{path}, {error}" if str(error).startswith("series ") else f"{path}: {error}") from None
+
+
+def write(data: TimeSeries, path: Path) -> None:
+    """Write all that `data` holds as arrays, padded with NaN to the longest series."""
+    batch = data.pad()
+    np.savez(
+        path,
+        times=np.where(batch.valid, batch.times, np.nan),
+        values=np.where(batch.mask, batch.values, np.nan),
+        names=np.array(data.names),
+        value_names=np.array(data.value_names),
+        time_unit=np.array(data.time_unit),
+    )
+
+
+_ARRAYS = ("times", "values", "names", "value_names", "time_unit")
+
+
+def _array(path: Path, file, name: str) -> np.ndarray:
+    try:
+        return file[name]
+    except (zipfile.BadZipFile, zlib.error, EOFError):
+        raise InputError(f"{path}, array {name!r}: is damaged; copy the file again") from None
+    except ValueError:
+        # Reading Python objects could run any code that the file brings along.
+        raise InputError(f"{path}, array {name!r}: holds Python objects; save it as numbers or text") from None
+
+
+def _texts(array: np.ndarray | None) -> list[str] | None:
+    return None if array is None else [str(text) for text in np.atleast_1d(array)]

@@ -1,0 +1,56 @@
+"""Parquet tables, read batch by batch; the time unit travels in the metadata of the schema."""
+
+import json
+from functools import partial
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from neuralmjp.errors import InputError
+from neuralmjp.io.columns import Request
+from neuralmjp.io.tables import TableBuilder, record_batches, table_schema
+from neuralmjp.timeseries import TimeSeries
+
+_METADATA_KEY = b"neuralmjp"
+_MAGIC = b"PAR1"
+
+
+def read(path: Path, request: Request, time_unit: str | None) -> TimeSeries:
+    """Read a Parquet table; messages count rows from 1."""
+    with open(path, "rb") as file:
+        is_parquet = file.read(len(_MAGIC)) == _MAGIC
+    if not is_parquet:
+        raise InputError(f"{path}: is not a Parquet file; give it the extension of what it is")
+    try:
+        with pq.ParquetFile(path) as file:
+            schema = file.schema_arrow
+            columns = request.resolve(schema.names, str(path))
+            builder = TableBuilder(str(path), columns, partial(_locate, path))
+            names = [schema.names[position] for position in columns.used]
+            for group in range(file.num_row_groups):  # one by one, or Arrow would hold the whole file
+                for batch in file.iter_batches(columns=names, row_groups=[group]):
+                    builder.add(batch.select(names))
+    except (pa.ArrowInvalid, OSError) as error:
+        raise InputError(f"{path}: is cut short or damaged; copy it again ({_one_line(error)})") from None
+    return builder.finish(_time_unit(schema) if time_unit is None else time_unit)
+
+
+def write(data: TimeSeries, path: Path) -> None:
+    """Write a Parquet table."""
+    schema = table_schema(data).with_metadata({_METADATA_KEY: json.dumps({"time_unit": data.time_unit})})
+    with pq.ParquetWriter(path, schema) as writer:
+        for batch in record_batches(data):
+            writer.write_batch(batch)
+
+
+def _time_unit(schema: pa.Schema) -> str | None:
+    return json.loads((schema.metadata or {}).get(_METADATA_KEY, b"{}")).get("time_unit")
+
+
+def _locate(path: Path, row: int) -> str:
+    return f"{path}, row {row + 1} (counted from 1)"
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())

@@ -1,0 +1,189 @@
+"""Long tables, one row per observation: batch by batch into a `TimeSeries`, and back."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute
+from jaxtyping import Float64, Int64
+
+from neuralmjp.errors import InputError
+from neuralmjp.io.columns import Columns
+from neuralmjp.timeseries import TIME_UNIT, ObservationError, TimeSeries, join_ranges
+
+pc: Any = pyarrow.compute  # its functions are made at run time, which type checkers cannot see
+
+_MISSING = pa.array(["", "NA", "N/A", "n/a", "null", "NULL", "None"])
+_ROWS_PER_BATCH = 1 << 17
+
+
+class TableBuilder:
+    """Collects batches of a table in buffers that grow in place, so that no second copy of the data is held.
+
+    Of the series column only the runs of equal names are kept.
+    """
+
+    def __init__(self, source: str, columns: Columns, locate: Callable[[int], str]):
+        """`source` names the table in messages; `locate` names one of its rows, given by number from 0."""
+        self._source = source
+        self._columns = columns
+        self._locate = locate
+        self._n_rows = 0
+        self._times = np.empty(0)
+        self._values = np.empty((0, len(columns.values)))
+        self._codes: dict[str, int] = {}
+        self._runs: list[tuple[np.ndarray, np.ndarray]] = []
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Append rows; the columns of the batch are those of `Columns.used`, in that order."""
+        rows = slice(self._n_rows, self._n_rows + batch.num_rows)
+        if rows.stop > len(self._times):
+            self._resize(max(rows.stop, len(self._times) * 9 // 8))
+        self._times[rows] = self._numbers(batch.column(0), self._columns.time)
+        for feature, position in enumerate(self._columns.values):
+            self._values[rows, feature] = self._numbers(batch.column(1 + feature), position)
+        if self._columns.series is not None and batch.num_rows:
+            self._add_runs(batch.column(batch.num_columns - 1))
+        self._n_rows = rows.stop
+
+    def finish(self, time_unit: str | None) -> TimeSeries:
+        """Group the rows by series, in order of first appearance, and check them."""
+        if self._n_rows == 0:
+            raise InputError(f"{self._source}: the table has no rows of data; write or copy it again")
+        self._resize(self._n_rows)
+        offsets, order = self._group()
+        if order is not None:
+            self._times = self._times[order]
+            self._values = self._values[order]
+        try:
+            return TimeSeries(
+                self._times,
+                self._values,
+                offsets,
+                tuple(self._codes) or ("0",),
+                self._columns.value_names,
+                TIME_UNIT if time_unit is None else time_unit,
+            )
+        except ObservationError as error:
+            raise InputError(self._translate(error, order)) from None
+        except InputError as error:
+            raise InputError(f"{self._source}: {error}") from None
+
+    def _resize(self, n_rows: int) -> None:
+        # In place: for large blocks the operating system moves pages, not bytes. Nobody else holds a reference.
+        self._times.resize(n_rows, refcheck=False)
+        self._values.resize((n_rows, self._values.shape[1]), refcheck=False)
+
+    def _numbers(self, column: pa.Array, position: int) -> Float64[np.ndarray, " row"]:
+        try:
+            return _to_numbers(column)
+        except pa.ArrowInvalid:
+            raise self._not_a_number(column, position) from None
+        except pa.ArrowNotImplementedError:
+            where = f"{self._source}, {self._columns.label(position)}"
+            raise InputError(f"{where}: holds {column.type}, not numbers; convert it to numbers") from None
+
+    def _not_a_number(self, column: pa.Array, position: int) -> InputError:
+        row = next(row for row in range(len(column)) if not _is_number(column[row : row + 1]))
+        text = column[row].as_py()
+        row += self._n_rows
+        if row == 0 and not self._columns.header:
+            advice = "leave out --no-header if the first line names the columns"
+        elif position == self._columns.time:
+            advice = "every observation needs a time"
+        else:
+            advice = "leave the cell empty if the value is missing, or choose other columns with --values"
+        shown = text if len(text) <= 40 else text[:40] + "..."
+        where = f"{self._locate(row)}, {self._columns.label(position)}"
+        return InputError(f"{where}: {shown!r} is not a number; {advice}")
+
+    def _add_runs(self, column: pa.Array) -> None:
+        if pa.types.is_dictionary(column.type):
+            column = column.dictionary_decode()  # its dictionary may hold names that no row has
+        encoded = column.dictionary_encode()
+        names = [_series_name(name) for name in encoded.dictionary.to_pylist()]
+        if column.null_count or "" in names:
+            row = next(row for row, name in enumerate(column.to_pylist()) if _series_name(name) == "")
+            where = f"{self._locate(self._n_rows + row)}, {self._columns.label(self._columns.series or 0)}"
+            raise InputError(f"{where}: the series is not named; fill in the cell")
+        codes = np.array([self._codes.setdefault(name, len(self._codes)) for name in names], np.int64)
+        codes = codes[encoded.indices.to_numpy()]
+        starts = np.concatenate([[0], np.flatnonzero(np.diff(codes)) + 1])
+        self._runs.append((starts + self._n_rows, codes[starts]))
+
+    def _group(self) -> tuple[Int64[np.ndarray, " boundary"], Int64[np.ndarray, " row"] | None]:
+        """Offsets of the series, and the order of rows that brings each together, or None if each is together."""
+        if self._columns.series is None:
+            return np.array([0, self._n_rows]), None
+        starts, codes = (np.concatenate(parts) for parts in zip(*self._runs, strict=True))
+        new = np.concatenate([[True], codes[1:] != codes[:-1]])  # a run may go on in the next batch
+        starts, codes = starts[new], codes[new]
+        stops = np.append(starts[1:], self._n_rows)
+        if len(codes) == len(self._codes):
+            return np.append(starts, self._n_rows), None
+        by_series = np.argsort(codes, kind="stable")
+        starts, stops, codes = starts[by_series], stops[by_series], codes[by_series]
+        first_runs = np.flatnonzero(np.diff(codes, prepend=-1))
+        lengths = np.add.reduceat(stops - starts, first_runs)
+        return np.concatenate([[0], np.cumsum(lengths)]), join_ranges(starts, stops)
+
+    def _translate(self, error: ObservationError, order: Int64[np.ndarray, " row"] | None) -> str:
+        """Say what is wrong in terms of the table."""
+        if error.observation is None:
+            return f"{self._source}: {error.what}"
+        where = self._locate(int(error.observation if order is None else order[error.observation]))
+        if error.column is not None:
+            position = self._columns.time if error.column == "time" else self._columns.values[error.column]
+            where += f", {self._columns.label(position)}"
+        hint = ", or name the column of series with --series" if error.order and self._columns.series is None else ""
+        return f"{where}: {error.what}{hint}"
+
+
+def table_schema(data: TimeSeries) -> pa.Schema:
+    """Columns of the table that `record_batches` yields."""
+    clash = next((name for name in data.value_names if name.lower() in ("series", "time")), None)
+    if clash is not None:
+        raise InputError(f"a value is called {clash!r}, as a column of the table is; rename it by dataclasses.replace")
+    numbers = [(name, pa.float64()) for name in ("time", *data.value_names)]
+    return pa.schema([("series", pa.string()), *numbers])
+
+
+def record_batches(data: TimeSeries) -> Iterator[pa.RecordBatch]:
+    """Yield the data as tables of series, time and values, with nulls for missing values."""
+    schema = table_schema(data)
+    names = pa.array(data.names)
+    for start in range(0, data.n_observations, _ROWS_PER_BATCH):
+        rows = slice(start, min(start + _ROWS_PER_BATCH, data.n_observations))
+        series = np.searchsorted(data.offsets, np.arange(rows.start, rows.stop), side="right") - 1
+        numbers = [data.times[rows], *data.values[rows].T]
+        columns = [names.take(pa.array(series)), *(pa.array(column, from_pandas=True) for column in numbers)]
+        yield pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _to_numbers(column: pa.Array) -> Float64[np.ndarray, " row"]:
+    """Numbers of a column of any type that holds some, NaN where they are missing."""
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    try:
+        numbers = column.cast(pa.float64(), safe=False)
+    except pa.ArrowInvalid:
+        # Most text is nothing but numbers, so the dearer reading of spaces and missing values comes second.
+        text = pc.utf8_trim_whitespace(column)
+        numbers = pc.if_else(pc.is_in(text, _MISSING.cast(text.type)), None, text).cast(pa.float64())
+    return numbers.to_numpy(zero_copy_only=False)
+
+
+def _is_number(cell: pa.Array) -> bool:
+    try:
+        _to_numbers(cell)
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
+def _series_name(name: object) -> str:
+    """Name as text: "3" for 3 and for 3.0, "" for a missing one."""
+    if name is None or name != name:
+        return ""
+    return str(int(name)) if isinstance(name, float) and name.is_integer() else str(name).strip()

@@ -1,0 +1,12 @@
+"""The array types of the mathematics."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Array, Float
+
+# What people pass for an array: NumPy, JAX, nested lists, a number.
+ArrayLike = Array | np.ndarray | Sequence | float | int
+
+Square = Float[Array, "*batch state state"] | Float[np.ndarray, "*batch state state"]
+Vector = Float[Array, "*batch state"] | Float[np.ndarray, "*batch state"]

@@ -1,0 +1,87 @@
+"""Processes with known truth: one definition each serves simulation and inference.
+
+Names as the command line knows them are in `SYSTEMS`; importing this module loads none of them.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from ..errors import InputError
+
+if TYPE_CHECKING:
+    from .brownian_folding import BrownianFolding
+    from .datasets import Dataset, paper_dataset
+    from .flashing_ratchet import FlashingRatchet
+    from .ion_channel import IonChannel
+    from .lattice import lattice_flow, sparse_generator
+    from .lotka_volterra import lotka_volterra
+    from .network_file import parse_network, read_network
+    from .reaction_network import Reaction, ReactionNetwork
+    from .system import Simulation, System
+    from .two_mode import TwoMode
+
+_HOMES = {
+    "BrownianFolding": "brownian_folding",
+    "Dataset": "datasets",
+    "paper_dataset": "datasets",
+    "FlashingRatchet": "flashing_ratchet",
+    "IonChannel": "ion_channel",
+    "lattice_flow": "lattice",
+    "sparse_generator": "lattice",
+    "lotka_volterra": "lotka_volterra",
+    "parse_network": "network_file",
+    "read_network": "network_file",
+    "Reaction": "reaction_network",
+    "ReactionNetwork": "reaction_network",
+    "Simulation": "system",
+    "System": "system",
+    "TwoMode": "two_mode",
+}
+
+# What the command line calls each system, and the public name that makes it.
+SYSTEMS = {
+    "flashing-ratchet": "FlashingRatchet",
+    "lotka-volterra": "lotka_volterra",
+    "two-mode": "TwoMode",
+    "brownian-folding": "BrownianFolding",
+    "ion-channel": "IonChannel",
+}
+
+__all__ = [
+    "SYSTEMS",
+    "BrownianFolding",
+    "Dataset",
+    "FlashingRatchet",
+    "IonChannel",
+    "Reaction",
+    "ReactionNetwork",
+    "Simulation",
+    "System",
+    "TwoMode",
+    "lattice_flow",
+    "lotka_volterra",
+    "named",
+    "paper_dataset",
+    "parse_network",
+    "read_network",
+    "sparse_generator",
+]
+
+
+def __getattr__(name: str):
+    if name in _HOMES:
+        return getattr(import_module(f".{_HOMES[name]}", __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def named(name: str) -> "System":
+    """A system by its command-line name, with the paper's parameters; or a reaction network by the path of its file.
+
+    >>> named("two-mode").parameters["up"]
+    0.2
+    """
+    if name in SYSTEMS:
+        return __getattr__(SYSTEMS[name])()
+    if "." in name or "/" in name:
+        return __getattr__("read_network")(name)
+    raise InputError(f"no system {name!r}; there are {', '.join(SYSTEMS)}, or the path of a reaction-network file")

@@ -1,0 +1,119 @@
+"""What every system offers: a name, its parameters, its exact answers, and data on request."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import jax
+import numpy as np
+from jaxtyping import Float, Int
+
+from ..errors import InputError
+from ..mjp import entropy_production, mfpt, stationary_distribution, timescales
+from ..timeseries import TimeSeries
+
+Grid = Literal["irregular", "shared", "regular"]
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """Observations, and the hidden states behind them."""
+
+    data: TimeSeries
+    states: Int[np.ndarray, "observation ..."]  # one row per observation, in the order of data.times
+
+    def part(self, start: int, stop: int) -> "Simulation":
+        """Series `start` to `stop` and their hidden states."""
+        rows = slice(self.data.offsets[start], self.data.offsets[stop])
+        return Simulation(self.data[start:stop], self.states[rows])
+
+
+class System(ABC):
+    """A process with known truth. One definition serves simulation and inference."""
+
+    name: str
+    time_unit: str
+    default_length: int
+
+    @property
+    @abstractmethod
+    def parameters(self) -> dict[str, float]:
+        """The scalar parameters by name: what a fit would have to find."""
+
+    @abstractmethod
+    def _replaced(self, changes: dict[str, float]) -> "System":
+        """The same system with other values for some of its parameters."""
+
+    def with_parameters(self, **changes: float) -> "System":
+        """The same system with some parameters changed; an unknown name or a value out of range is an error."""
+        for name in changes:
+            if name not in self.parameters:
+                raise InputError(f"{self.name} has no parameter {name!r}; it has {', '.join(self.parameters)}")
+        return self._replaced(changes)
+
+    @abstractmethod
+    def simulate(
+        self,
+        n_series: int,
+        length: int | None = None,
+        *,
+        grid: Grid = "irregular",
+        duration: float | None = None,
+        seed: int,
+    ) -> Simulation:
+        """Independent series, each observed `length` times on a grid of the given kind within [0, duration]."""
+
+    def answers(self) -> dict[str, Any]:
+        """Exact answers where they exist; by name, as arrays or numbers."""
+        return {}
+
+
+def finite_answers(rates: Float[np.ndarray, "state state"]) -> dict[str, Any]:
+    """What is known exactly of a homogeneous process on a few states."""
+    return {
+        "rates": rates,
+        "stationary_distribution": stationary_distribution(rates),
+        "timescales": timescales(rates),
+        "mfpt": mfpt(rates),
+        "entropy_production": float(entropy_production(rates)),
+    }
+
+
+def observation_times(
+    grid: Grid, n_series: int, length: int, duration: float, rng: np.random.Generator
+) -> Float[np.ndarray, "series time"]:
+    """The paper's three grids: every series its own uniform times, one draw shared by all, or equidistant."""
+    check_size(n_series, length, duration)
+    if grid == "irregular":
+        return np.sort(rng.uniform(0.0, duration, (n_series, length)), axis=-1)
+    if grid == "shared":
+        times = np.sort(rng.uniform(0.0, duration, length))
+    elif grid == "regular":
+        times = np.linspace(0.0, duration, length)
+    else:
+        raise InputError(f"grid must be irregular, shared or regular, got {grid!r}")
+    return np.tile(times, (n_series, 1))
+
+
+def require_positive(system: str, **values: Any) -> None:
+    """One line for a parameter that must be a positive number; traced values pass."""
+    for name, value in values.items():
+        if not isinstance(value, jax.Array) and not (value > 0 and np.isfinite(value)):
+            raise InputError(f"{system}: {name} must be positive, got {value}")
+
+
+def check_size(n_series: int, length: int, duration: float) -> None:
+    """One line for sizes that make no data."""
+    if n_series < 1:
+        raise InputError(f"the number of series must be at least 1, got {n_series}")
+    if length < 2:
+        raise InputError(f"a series needs at least 2 observations, got {length}")
+    if not (duration > 0 and np.isfinite(duration)):
+        raise InputError(f"the duration must be positive and finite, got {duration}")
+
+
+def randomness(seed: int) -> tuple[np.random.Generator, jax.Array]:
+    """One seed, two sources: NumPy's for times and noise in double precision, JAX's for the process."""
+    if seed < 0:
+        raise InputError(f"a seed must not be negative, got {seed}")
+    return np.random.default_rng(seed), jax.random.key(seed)

@@ -1,0 +1,529 @@
+"""Observations at scattered times: `TimeSeries`, and the padded `Batch` that a model takes.
+
+Most people need `neuralmjp.io.read` or `TimeSeries.from_arrays`; everything else follows from what they return.
+"""
+
+import copy
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from jaxtyping import Bool, Float64, Int64
+
+from neuralmjp.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+TIME_UNIT = "time unit"
+
+# Names appear in one-line messages and in text tables: not empty, no control characters, no spaces around them.
+_ODD_NAME = re.compile(r"^$|^\s|\s$|[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+
+
+class ObservationError(InputError):
+    """Something wrong at one observation.
+
+    Carries the place as data, so that a file reader can say the same in terms of file, line and column.
+    """
+
+    def __init__(
+        self,
+        what: str,
+        *,
+        where: str = "",
+        observation: int | None = None,
+        column: int | Literal["time"] | None = None,
+        order: bool = False,
+    ):
+        """`observation` indexes all series laid end to end, `column` is a feature; `order`: times do not increase."""
+        super().__init__(f"{where}: {what}" if where else what)
+        self.what = what
+        self.observation = observation
+        self.column: int | Literal["time"] | None = column
+        self.order = order
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Some series padded to one shape.
+
+    Padded times repeat the last time of their series, so that the gap is 0; padded and missing values are 0.
+
+    Attributes:
+        times: times of the observations.
+        values: observed values, 0 where there is none.
+        mask: where a value was observed.
+        valid: where there is an observation, though its values may be missing.
+        series: index of each series in the data, -1 for rows that only fill the batch up.
+    """
+
+    times: Float64[np.ndarray, "series time"]
+    values: Float64[np.ndarray, "series time feature"]
+    mask: Bool[np.ndarray, "series time feature"]
+    valid: Bool[np.ndarray, "series time"]
+    series: Int64[np.ndarray, " series"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TimeSeries:
+    """Series of observations at irregular times, of any lengths, laid end to end.
+
+    The constructor takes the arrays without a copy and checks them; `from_arrays` is the friendlier way in.
+
+    Attributes:
+        times: finite, not negative, strictly increasing inside each series.
+        values: what was observed, one column per feature; NaN where it is missing.
+        offsets: series i holds the observations offsets[i] to offsets[i + 1] - 1.
+        names: one per series, all different.
+        value_names: one per feature, all different.
+        time_unit: what the times count, for people to read.
+
+    Example:
+        >>> data = TimeSeries.from_arrays([[0.0, 1.0, 3.0]], [[2.5, float("nan"), 2.7]], time_unit="s")
+        >>> data
+        TimeSeries(1 series, 3 observations, values: value, time in s)
+        >>> data.gaps
+        array([1., 2.])
+    """
+
+    times: Float64[np.ndarray, " observation"]
+    values: Float64[np.ndarray, "observation feature"]
+    offsets: Int64[np.ndarray, " boundary"]
+    names: tuple[str, ...]
+    value_names: tuple[str, ...]
+    time_unit: str = TIME_UNIT
+
+    def __post_init__(self):
+        for field, dtype in (("times", np.float64), ("values", np.float64), ("offsets", np.int64)):
+            # A view, so that the caller's own array stays writable.
+            object.__setattr__(self, field, _read_only(np.asarray(getattr(self, field), dtype).view()))
+        _check_shapes(self)
+        _check_names("series", self.names)
+        _check_names("values", self.value_names)
+        _check_observations(self)
+
+    # ---- ways in and out
+
+    @classmethod
+    def from_arrays(
+        cls,
+        times: Any,
+        values: Any,
+        *,
+        time_unit: str = TIME_UNIT,
+        value_names: Sequence[str] | None = None,
+        names: Sequence[str] | None = None,
+    ) -> "TimeSeries":
+        """Copy arrays into a `TimeSeries`.
+
+        Args:
+            times: (N, L) for N series, where NaN at the end of a row is padding; (L,) for one series, or for N series
+                that share their times when `values` has three dimensions; or a list of N arrays of any lengths.
+            values: (N, L) or (N, L, D) for N series; (L,) or (L, D) for one; or a list of N arrays, (L_i,) or (L_i, D).
+                NaN is a missing value.
+            time_unit: what the times count.
+            value_names: one name per feature; "value", or "value_0", "value_1", ... if left out.
+            names: one name per series; "0", "1", ... if left out.
+        """
+        from neuralmjp.io.arrays import from_arrays
+
+        return from_arrays(times, values, time_unit=time_unit, value_names=value_names, names=names)
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: "pd.DataFrame",
+        *,
+        series: str | int | None = None,
+        time: str | int | None = None,
+        values: str | int | Sequence[str | int] | None = None,
+        time_unit: str = TIME_UNIT,
+    ) -> "TimeSeries":
+        """Read a pandas frame with one row per observation; columns are chosen as in `neuralmjp.io.read`."""
+        from neuralmjp.io.frames import from_frame
+
+        return from_frame(frame, series=series, time=time, values=values, time_unit=time_unit)
+
+    def to_frame(self) -> "pd.DataFrame":
+        """Return a pandas frame with one row per observation: series, time, values."""
+        from neuralmjp.io.frames import to_frame
+
+        return to_frame(self)
+
+    @classmethod
+    def concatenate(cls, parts: Iterable["TimeSeries"]) -> "TimeSeries":
+        """Put the series of several data sets into one; values and time unit must be the same, names different."""
+        parts = list(parts)
+        if not parts:
+            raise InputError("there is nothing to concatenate: give at least one TimeSeries")
+        first = parts[0]
+        for part in parts[1:]:
+            if (part.value_names, part.time_unit) != (first.value_names, first.time_unit):
+                raise InputError(f"cannot concatenate {first!r} and {part!r}: make values and time unit the same")
+        return cls(
+            np.concatenate([part.times for part in parts]),
+            np.concatenate([part.values for part in parts]),
+            _offsets(np.concatenate([part.lengths for part in parts])),
+            tuple(name for part in parts for name in part.names),
+            first.value_names,
+            first.time_unit,
+        )
+
+    # ---- sizes
+
+    def __len__(self) -> int:
+        """Return the number of series."""
+        return len(self.offsets) - 1
+
+    @property
+    def n_observations(self) -> int:
+        """Number of observations in all series together."""
+        return len(self.times)
+
+    @property
+    def n_features(self) -> int:
+        """Number of values per observation."""
+        return self.values.shape[1]
+
+    @property
+    def lengths(self) -> Int64[np.ndarray, " series"]:
+        """Number of observations of each series."""
+        return np.diff(self.offsets)
+
+    @property
+    def mask(self) -> Bool[np.ndarray, "observation feature"]:
+        """Where a value was observed."""
+        return ~np.isnan(self.values)
+
+    @property
+    def gaps(self) -> Float64[np.ndarray, " gap"]:
+        """Times between neighbouring observations of the same series, end to end."""
+        return np.delete(np.diff(self.times), self.offsets[1:-1] - 1)
+
+    def __repr__(self) -> str:
+        what = f"{len(self)} series, {self.n_observations} observations, values: {', '.join(self.value_names)}"
+        return f"TimeSeries({what}, time in {self.time_unit})"
+
+    def equals(self, other: "TimeSeries") -> bool:
+        """Whether all arrays, names and units are the same, a missing value being equal to a missing value."""
+        return (
+            (self.names, self.value_names, self.time_unit) == (other.names, other.value_names, other.time_unit)
+            and np.array_equal(self.offsets, other.offsets)
+            and np.array_equal(self.times, other.times)
+            and np.array_equal(self.values, other.values, equal_nan=True)
+        )
+
+    # ---- parts: each is a set of ranges of observations
+
+    def __getitem__(self, which: int | np.integer | str | slice | list | np.ndarray) -> "TimeSeries":
+        """Return the series with this index or name, or those of a slice, an index array or a boolean array."""
+        if isinstance(which, str):
+            if which not in self.names:
+                raise InputError(f"there is no series named {which!r}; the first is {self.names[0]!r}")
+            which = self.names.index(which)
+        index = np.atleast_1d(np.arange(len(self))[which])
+        if len(np.unique(index)) < len(index):
+            raise InputError("a series was selected twice; names would no longer be unique, so select each once")
+        names = [self.names[i] for i in index]
+        return self._cut(self.offsets[index], self.offsets[index + 1], names, "no series is selected")
+
+    def __iter__(self) -> Iterator["TimeSeries"]:
+        """Yield each series as a `TimeSeries` of its own."""
+        for i in range(len(self)):
+            yield self._cut(self.offsets[i : i + 1], self.offsets[i + 1 : i + 2], self.names[i : i + 1], "")
+
+    def between(self, start: float, stop: float) -> "TimeSeries":
+        """Keep the observations with start <= time < stop; series with no value there are left out."""
+        first, last = (
+            self.offsets[:-1] + np.add.reduceat(self.times < edge, self.offsets[:-1], dtype=np.int64)
+            for edge in (start, stop)
+        )
+        span = f"the times run from {self.times.min():g} to {self.times.max():g}"
+        return self._cut(first, last, self.names, f"no value lies between times {start:g} and {stop:g}; {span}")
+
+    def split(
+        self,
+        fractions: Sequence[float] = (0.8, 0.1, 0.1),
+        by: str = "series",
+        seed: int | None = None,
+    ) -> tuple["TimeSeries", ...]:
+        """Split into parts, say for training, validation and test.
+
+        Args:
+            fractions: share of each part; they sum to 1.
+            by: "series" gives whole series to each part; "time" cuts every series at these fractions of its own
+                observations, earliest first (series with no value in a part are left out of it).
+            seed: draws the series at random; without it they are taken in order. Not used by "time".
+
+        Returns:
+            one `TimeSeries` per fraction.
+        """
+        edges = np.concatenate([[0.0], np.cumsum(fractions)])
+        if np.any(np.diff(edges) <= 0) or not math.isclose(edges[-1], 1.0):
+            raise InputError(f"fractions {tuple(fractions)} must be positive and sum to 1")
+        edges[-1] = 1.0
+        if by == "time":
+            cuts = self.offsets[:-1] + np.rint(edges[:, None] * self.lengths).astype(np.int64)
+            empty = "a part holds no value: use larger fractions or longer series"
+            return tuple(self._cut(a, b, self.names, empty) for a, b in pairwise(cuts))
+        if by != "series":
+            raise InputError(f"by={by!r} is not known: use 'series' or 'time'")
+        cuts = np.rint(edges * len(self)).astype(np.int64)
+        if np.any(np.diff(cuts) == 0):
+            raise InputError(f"{len(self)} series are too few for fractions {tuple(fractions)}: use by='time'")
+        order = np.arange(len(self)) if seed is None else np.random.default_rng(seed).permutation(len(self))
+        return tuple(self[np.sort(order[a:b])] for a, b in pairwise(cuts))
+
+    def windows(self, length: int, step: int | None = None, *, drop_tail: bool = False) -> "TimeSeries":
+        """Cut every series into windows that keep their real times, named "name/0", "name/1", ...
+
+        Args:
+            length: observations per window, at least 2.
+            step: observations from the start of one window to the next; `length` if left out, so that none overlap.
+            drop_tail: leave out the shorter window at the end of a series; it is kept if it has 2 observations or more.
+
+        Windows in which every value is missing are left out.
+        """
+        step = length if step is None else step
+        if length < 2 or step < 1:
+            raise InputError(f"windows need length >= 2 and step >= 1, not length {length} and step {step}")
+        lengths = self.lengths
+        n_full = np.maximum((lengths - length) // step + 1, 0)
+        covered = np.where(n_full > 0, (n_full - 1) * step + length, 0)
+        has_tail = (covered < lengths) & (lengths - n_full * step >= 2) & (not drop_tail)
+        n_windows = n_full + has_tail
+        if not n_windows.any():
+            raise InputError(f"no series has {length} observations: use shorter windows")
+        number = join_ranges(np.zeros_like(n_windows), n_windows)
+        series = np.repeat(np.arange(len(self)), n_windows)
+        starts = self.offsets[series] + number * step
+        stops = np.minimum(starts + length, self.offsets[series + 1])
+        names = [f"{self.names[i]}/{k}" for i, k in zip(series.tolist(), number.tolist(), strict=True)]
+        return self._cut(starts, stops, names, "every window is all missing")
+
+    def _cut(
+        self,
+        starts: Int64[np.ndarray, " part"],
+        stops: Int64[np.ndarray, " part"],
+        names: Sequence[str],
+        empty: str,
+    ) -> "TimeSeries":
+        """Make a series of each range of observations, leaving out those without any value; `empty` if none is left."""
+        keep = stops > starts
+        starts, stops = starts[keep], stops[keep]
+        if len(starts) == 0:
+            raise InputError(empty)
+        adjacent = np.array_equal(stops[:-1], starts[1:])
+        chosen = slice(starts[0], stops[-1]) if adjacent else join_ranges(starts, stops)
+        values = self.values[chosen]
+        offsets = _offsets(stops - starts)
+        keep_names = [name for name, kept in zip(names, keep.tolist(), strict=True) if kept]
+        seen = np.logical_or.reduceat(~np.isnan(values).all(axis=1), offsets[:-1])
+        if not seen.all():
+            return self._cut(starts, np.where(seen, stops, starts), keep_names, empty)
+        # A part of checked data needs no second check, and may well hold a single observation.
+        part = copy.copy(self)
+        for field, array in (("times", self.times[chosen]), ("values", values), ("offsets", offsets)):
+            object.__setattr__(part, field, _read_only(array))
+        object.__setattr__(part, "names", tuple(keep_names))
+        return part
+
+    # ---- batches
+
+    def padded_lengths(self, lengths: Sequence[int] | None = None) -> Int64[np.ndarray, " series"]:
+        """Length to which `batches` pads each series: the next of `lengths`, or the next power of two."""
+        if lengths is None:
+            return 2 ** np.ceil(np.log2(self.lengths)).astype(np.int64)
+        choices = np.unique(np.asarray(lengths, np.int64))
+        longest = self.lengths.max()
+        if len(choices) == 0 or longest > choices[-1]:
+            raise InputError(f"the longest series has {longest} observations: add a padded length of at least that")
+        return choices[np.searchsorted(choices, self.lengths)]
+
+    def pad(self) -> Batch:
+        """Return all series in one batch, as long as the longest."""
+        return self._batch(np.arange(len(self)), int(self.lengths.max()), len(self))
+
+    def batches(
+        self,
+        size: int,
+        *,
+        seed: int | None = None,
+        lengths: Sequence[int] | None = None,
+        drop_last: bool = False,
+    ) -> Iterator[Batch]:
+        """Yield every series once, in batches of few shapes so that a compiled model is compiled few times.
+
+        Series of one padded length go together. The shapes are (size, padded length), so there are no more of them
+        than distinct `padded_lengths`.
+
+        Args:
+            size: series per batch; a batch that has fewer is filled up with rows that are valid nowhere.
+            seed: shuffles the series and the batches.
+            lengths: allowed padded lengths; powers of two if left out.
+            drop_last: leave out the batch of each padded length that would have to be filled up.
+        """
+        if size < 1:
+            raise InputError(f"a batch needs at least one series, not {size}")
+        rng = None if seed is None else np.random.default_rng(seed)
+        order = np.arange(len(self)) if rng is None else rng.permutation(len(self))
+        padded = self.padded_lengths(lengths)[order]
+        plan: list[tuple[np.ndarray, int]] = []
+        for length in np.unique(padded).tolist():
+            members = order[padded == length]
+            groups = np.split(members, range(size, len(members), size))
+            plan += [(group, length) for group in groups if len(group) == size or not drop_last]
+        if rng is not None:
+            plan = [plan[turn] for turn in rng.permutation(len(plan))]
+        return (self._batch(group, length, size) for group, length in plan)
+
+    def _batch(self, series: Int64[np.ndarray, " chosen"], length: int, size: int) -> Batch:
+        series = np.concatenate([series, np.full(size - len(series), -1)])
+        real = series >= 0
+        n_valid = np.where(real, self.offsets[series + 1] - self.offsets[series], 0)[:, None]
+        position = np.arange(length)
+        valid = position < n_valid
+        observation = self.offsets[:-1][series][:, None] + np.minimum(position, np.maximum(n_valid - 1, 0))
+        values = self.values[observation]
+        mask = valid[:, :, None] & ~np.isnan(values)
+        times = np.where(real[:, None], self.times[observation], 0.0)
+        return Batch(times, np.where(mask, values, 0.0), mask, valid, series)
+
+    # ---- what the data can bear
+
+    def check_states(self, n_states: int) -> None:
+        """Raise `InputError` if a model with this many states asks more than these data can tell."""
+        if n_states < 1:
+            raise InputError(f"{n_states} states make no model: use at least 1")
+        n_distinct = self._count_distinct(n_states)
+        if n_states > n_distinct:
+            raise InputError(
+                f"{n_states} states cannot be told apart by {n_distinct} distinct observed values: "
+                f"use at most {n_distinct} states"
+            )
+        n_gaps = self.n_observations - len(self)
+        if n_states * (n_states - 1) > n_gaps:
+            most = (1 + math.isqrt(1 + 4 * n_gaps)) // 2
+            raise InputError(
+                f"{n_states} states have {n_states * (n_states - 1)} rates, but the data hold only {n_gaps} intervals "
+                f"between observations: use at most {most} states"
+            )
+
+    def _count_distinct(self, enough: int) -> int:
+        """Count distinct observed rows, no further than `enough`; one pass over the data per row found."""
+        found = []
+        block = 1 << 16
+        for start in range(0, self.n_observations, block):
+            rows = self.values[start : start + block]
+            rows = rows[~np.isnan(rows).all(axis=1)]
+            rows = np.where(np.isnan(rows), np.inf, rows)  # NaN differs from itself; infinity is no allowed value
+            for row in found:
+                rows = rows[(rows != row).any(axis=1)]
+            while len(rows) and len(found) < enough:
+                found.append(rows[0])
+                rows = rows[(rows != rows[0]).any(axis=1)]
+        return len(found)
+
+
+def join_ranges(
+    starts: Int64[np.ndarray, " part"], stops: Int64[np.ndarray, " part"]
+) -> Int64[np.ndarray, " observation"]:
+    """Indices of several ranges, one after the other.
+
+    Example:
+        >>> join_ranges(np.array([0, 7]), np.array([3, 9]))
+        array([0, 1, 2, 7, 8])
+    """
+    lengths = stops - starts
+    ends = np.cumsum(lengths)
+    return np.repeat(starts - (ends - lengths), lengths) + np.arange(ends[-1])
+
+
+def _offsets(lengths: Int64[np.ndarray, " series"]) -> Int64[np.ndarray, " boundary"]:
+    return np.concatenate([[0], np.cumsum(lengths)])
+
+
+def _read_only(array: np.ndarray) -> np.ndarray:
+    array.flags.writeable = False
+    return array
+
+
+def _check_shapes(data: TimeSeries) -> None:
+    times, values, offsets = data.times, data.values, data.offsets
+    n_series = len(data.names)
+    if times.ndim != 1 or values.ndim != 2 or len(times) != len(values):
+        raise InputError(f"times {times.shape} and values {values.shape} must have shapes (n,) and (n, n_features)")
+    if values.shape[1] != len(data.value_names) or not data.value_names:
+        raise InputError(f"{values.shape[1]} features need as many value names, at least one: {data.value_names}")
+    if n_series == 0:
+        raise InputError("there are no series: give at least one")
+    if offsets.shape != (n_series + 1,):
+        raise InputError(f"{n_series} series need {n_series + 1} offsets, not {offsets.size}")
+    if offsets[0] != 0 or offsets[-1] != len(times) or np.any(np.diff(offsets) < 0):
+        raise InputError(f"offsets must rise from 0 to the number of observations, {len(times)}")
+
+
+def _check_names(what: str, names: tuple[str, ...]) -> None:
+    if len(set(names)) < len(names):
+        repeated = next(name for name, count in Counter(names).items() if count > 1)
+        raise InputError(f"two {what} are named {repeated!r}: rename one, say by dataclasses.replace")
+    odd = next((name for name in names if _ODD_NAME.search(name)), None)
+    if odd is not None:
+        raise InputError(f"the name {odd!r} among {what} is not one line of text without spaces around it: rename it")
+
+
+def _check_observations(data: TimeSeries) -> None:
+    """Raise `ObservationError` at the first thing wrong, whole arrays at a time.
+
+    Temporaries are arrays of booleans, an eighth of the data, because the data may fill most of the memory.
+    """
+    times, values, offsets = data.times, data.values, data.offsets
+    if (empty := _first(np.diff(offsets) == 0)) is not None:
+        raise ObservationError(f"series {data.names[empty]!r} has no observations; leave it out")
+
+    def fail(observation: int, what: str, column: int | Literal["time"] | None, order: bool = False):
+        series = int(np.searchsorted(offsets, observation, side="right")) - 1
+        position, time = observation - int(offsets[series]), times[observation]
+        where = f"series {data.names[series]!r}, observation {position} (time {time:g})"
+        if isinstance(column, int):
+            where += f", {data.value_names[column]!r}"
+        raise ObservationError(what, where=where, observation=observation, column=column, order=order)
+
+    if (bad := _first(~((times >= 0) & (times < np.inf)))) is not None:
+        fail(bad, _what_is_wrong_with_time(times[bad]), "time")
+    late = times[1:] <= times[:-1]
+    late[offsets[1:-1] - 1] = False
+    if (bad := _first(late)) is not None:
+        before, after = times[bad], times[bad + 1]
+        if before == after:
+            fail(bad + 1, f"time {after} is repeated; keep one observation per time in each series", "time", order=True)
+        fail(bad + 1, f"time {after} comes after {before}; sort each series by time", "time", order=True)
+    if (bad := _first(np.isinf(values).ravel())) is not None:
+        observation, feature = divmod(bad, values.shape[1])
+        what = f"the value is {values[observation, feature]}; leave it empty (NaN) if it is missing"
+        fail(observation, what, feature)
+    seen = np.logical_or.reduceat(~np.isnan(values).all(axis=1), offsets[:-1])
+    if (bad := _first(~seen)) is not None:
+        fail(int(offsets[bad]), f"every value of series {data.names[bad]!r} is missing; leave the series out", None)
+    if len(times) == len(data):
+        raise ObservationError("a rate needs at least two observations of a series, and no series has more than one")
+
+
+def _what_is_wrong_with_time(time: float) -> str:
+    if np.isnan(time):
+        return "the time is missing; every observation needs one"
+    if np.isinf(time):
+        return f"time {time} is not finite; every observation needs a time"
+    return f"time {time} is negative; shift the times so that none is below 0"
+
+
+def _first(bad: Bool[np.ndarray, " n"]) -> int | None:
+    """Position of the first True, if any."""
+    position = int(np.argmax(bad)) if bad.size else 0
+    return position if bad.size and bad[position] else None
