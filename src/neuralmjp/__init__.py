@@ -2,6 +2,9 @@
 
     read      a table, an array, a recording          -> TimeSeries
     systems   processes with known truth              -> TimeSeries and what is hidden behind it
+    ExactMJP  exact likelihood, few states            -> FittedMJP: rates with intervals, decoding, observables
+    priors    what is assumed of the rates
+    emissions what a state looks like
     mjp       the mathematics of jump processes: simulation, propagation, observables
     plots     figures that take data and an `ax`
 
@@ -19,14 +22,39 @@ from ._version import __version__
 from .errors import InputError
 
 if TYPE_CHECKING:
-    from . import io, mjp, plots, systems
+    from . import emissions, io, mjp, plots, priors, systems
+    from .estimators import ExactMJP
+    from .exact.evidence import Panel
+    from .fitted import FittedMJP
     from .io import read, write
     from .timeseries import TimeSeries
 
-__all__ = ["InputError", "TimeSeries", "__version__", "io", "mjp", "plots", "read", "systems", "write"]
+__all__ = [
+    "ExactMJP",
+    "FittedMJP",
+    "InputError",
+    "Panel",
+    "TimeSeries",
+    "__version__",
+    "emissions",
+    "io",
+    "mjp",
+    "plots",
+    "priors",
+    "read",
+    "systems",
+    "write",
+]
 
-_HOMES = {"TimeSeries": ".timeseries", "read": ".io", "write": ".io"}
-_SUBPACKAGES = ("io", "mjp", "plots", "systems")
+_HOMES = {
+    "ExactMJP": ".estimators",
+    "FittedMJP": ".fitted",
+    "Panel": ".exact.evidence",
+    "TimeSeries": ".timeseries",
+    "read": ".io",
+    "write": ".io",
+}
+_SUBPACKAGES = ("emissions", "io", "mjp", "plots", "priors", "systems")
 
 
 def __getattr__(name: str):

@@ -3,6 +3,7 @@
 import os
 import sys
 from enum import StrEnum
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -32,6 +33,20 @@ class Grid(StrEnum):
     regular = "regular"
 
 
+class Engine(StrEnum):
+    """How to fit."""
+
+    auto = "auto"
+    exact = "exact"
+
+
+class Initial(StrEnum):
+    """Law at the first observation of a series."""
+
+    free = "free"
+    stationary = "stationary"
+
+
 DataFile = Annotated[
     Path, typer.Argument(metavar="DATA", help="CSV, TSV, Parquet or .npz; the README shows the forms.")
 ]
@@ -43,10 +58,11 @@ NoHeader = Annotated[bool, typer.Option("--no-header", help="The table has no he
 Seed = Annotated[int, typer.Option("--seed", metavar="S", help="The same seed gives the same result.")]
 
 
-def _version(asked: bool) -> None:
+def _version(asked: bool) -> bool:
     if asked:
         typer.echo(f"neuralmjp {__version__}")
         raise typer.Exit
+    return asked
 
 
 @app.callback()
@@ -137,8 +153,104 @@ def describe(
     command.run(table, path=data, n_states=states, json_file=json_file)
 
 
+@app.command()
+def fit(
+    data: DataFile,
+    states: Annotated[int, typer.Option("--states", metavar="K", help="Number of hidden states.")],
+    engine: Annotated[
+        Engine, typer.Option("--engine", help="auto takes the best engine for the problem.")
+    ] = Engine.auto,
+    emission: Annotated[
+        str,
+        typer.Option(
+            "--emission",
+            metavar="NAME",
+            help="What a state looks like: categorical, gaussian, gaussian-full, student-t, poisson, "
+            "negative-binomial, mixture, neural, ornstein-uhlenbeck; auto looks at the data.",
+        ),
+    ] = "auto",
+    prior: Annotated[
+        str,
+        typer.Option("--prior", metavar="NAME", help="free, reversible, MASK.csv of allowed jumps, or a system."),
+    ] = "free",
+    initial: Annotated[
+        Initial, typer.Option("--initial", help="Law at the first observation of a series.")
+    ] = Initial.free,
+    series: SeriesColumn = None,
+    time: TimeColumn = None,
+    values: ValueColumns = None,
+    time_unit: TimeUnit = None,
+    no_header: NoHeader = False,
+    restarts: Annotated[
+        int | None, typer.Option("--restarts", metavar="R", min=1, help="Starts; default 5, or 1 if states are seen.")
+    ] = None,
+    seed: Seed = 0,
+    exact_entry: Annotated[
+        float | None, typer.Option("--exact-entry", metavar="STATE", help="Absorbing state entered at the time given.")
+    ] = None,
+    first_known: Annotated[bool, typer.Option("--first-known", help="First observations are read truly.")] = False,
+    misread: Annotated[
+        Path | None, typer.Option("--misread", metavar="MASK.csv", help="Which labels (columns) each state can show.")
+    ] = None,
+    censored: Annotated[
+        list[str] | None,
+        typer.Option("--censored", metavar="CODE=S,S", help="A label that means one of several states."),
+    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Folder for the fitted model.")] = None,
+    json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the result as JSON.")] = None,
+) -> None:
+    """Find the jump rates of a hidden process, with intervals."""
+    from .commands import fit as command
+    from .io import read
+
+    columns = {"series": series, "time": time, "values": values, "time_unit": time_unit, "header": not no_header}
+    command.run(
+        read(data, **columns),  # type: ignore[arg-type]
+        path=data,
+        columns=columns,
+        n_states=states,
+        engine=engine.value,
+        emission=emission,
+        prior=prior,
+        initial=initial.value,
+        restarts=restarts,
+        seed=seed,
+        exact_entry=exact_entry,
+        first_known=first_known,
+        misread=misread,
+        censored=censored or [],
+        out=out,
+        json_file=json_file,
+    )
+
+
+@app.command()
+def decode(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder that fit --out wrote.")],
+    data: DataFile,
+    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="Where to write: .csv, .parquet or .npz.")],
+    series: SeriesColumn = None,
+    time: TimeColumn = None,
+    values: ValueColumns = None,
+    time_unit: TimeUnit = None,
+    no_header: Annotated[bool | None, typer.Option("--no-header", help="The table has no header.")] = None,
+) -> None:
+    """Write the most likely hidden state, and the probability of each, at every observation.
+
+    Columns are those of the fit unless others are given.
+    """
+    from .commands import decode as command
+
+    given = {"series": series, "time": time, "values": values, "time_unit": time_unit}
+    given["header"] = None if no_header is None else not no_header  # type: ignore[assignment]
+    columns = command.columns_of(run, given)
+    command.run(run, data, {**columns, "header": columns["header"] is not False}, out)
+
+
 def main() -> None:
     """Run a command; whatever goes wrong, the user gets one line and an exit status: 2 for what they can mend."""
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # a terminal that cannot show a bar or an arrow shows "?"
     try:
         # Without standalone mode errors come back here; the return value is an exit status where one was asked for.
         status = app(sys.argv[1:] or ["--help"], standalone_mode=False, prog_name="neuralmjp")
@@ -149,6 +261,8 @@ def main() -> None:
     except OSError as error:
         where = f" {error.filename}" if error.filename else ""
         status = _say(f"cannot read or write{where}: {error.strerror or error}", 2)
+    except MemoryError as error:
+        status = _say(f"not enough memory: {error}; ask for less", 2)
     except (KeyboardInterrupt, typer.Abort):
         status = _say("interrupted", 130)
     except Exception as error:

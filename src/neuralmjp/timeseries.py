@@ -5,69 +5,23 @@ Most people need `neuralmjp.io.read` or `TimeSeries.from_arrays`; everything els
 
 import copy
 import math
-import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Bool, Float64, Int64
+from numpy.typing import ArrayLike
 
-from neuralmjp.errors import InputError
+from .batches import Batch, make_batch, padded_lengths, plan_batches
+from .checks import check_names, check_observations, check_shapes
+from .errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd
 
 TIME_UNIT = "time unit"
-
-# Names appear in one-line messages and in text tables: not empty, no control characters, no spaces around them.
-_ODD_NAME = re.compile(r"^$|^\s|\s$|[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
-
-
-class ObservationError(InputError):
-    """Something wrong at one observation.
-
-    Carries the place as data, so that a file reader can say the same in terms of file, line and column.
-    """
-
-    def __init__(
-        self,
-        what: str,
-        *,
-        where: str = "",
-        observation: int | None = None,
-        column: int | Literal["time"] | None = None,
-        order: bool = False,
-    ):
-        """`observation` indexes all series laid end to end, `column` is a feature; `order`: times do not increase."""
-        super().__init__(f"{where}: {what}" if where else what)
-        self.what = what
-        self.observation = observation
-        self.column: int | Literal["time"] | None = column
-        self.order = order
-
-
-@dataclass(frozen=True, eq=False)
-class Batch:
-    """Some series padded to one shape.
-
-    Padded times repeat the last time of their series, so that the gap is 0; padded and missing values are 0.
-
-    Attributes:
-        times: times of the observations.
-        values: observed values, 0 where there is none.
-        mask: where a value was observed.
-        valid: where there is an observation, though its values may be missing.
-        series: index of each series in the data, -1 for rows that only fill the batch up.
-    """
-
-    times: Float64[np.ndarray, "series time"]
-    values: Float64[np.ndarray, "series time feature"]
-    mask: Bool[np.ndarray, "series time feature"]
-    valid: Bool[np.ndarray, "series time"]
-    series: Int64[np.ndarray, " series"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -103,18 +57,18 @@ class TimeSeries:
         for field, dtype in (("times", np.float64), ("values", np.float64), ("offsets", np.int64)):
             # A view, so that the caller's own array stays writable.
             object.__setattr__(self, field, _read_only(np.asarray(getattr(self, field), dtype).view()))
-        _check_shapes(self)
-        _check_names("series", self.names)
-        _check_names("values", self.value_names)
-        _check_observations(self)
+        check_shapes(self)
+        check_names("series", self.names)
+        check_names("values", self.value_names)
+        check_observations(self)
 
     # ---- ways in and out
 
     @classmethod
     def from_arrays(
         cls,
-        times: Any,
-        values: Any,
+        times: ArrayLike | Sequence[ArrayLike],
+        values: ArrayLike | Sequence[ArrayLike],
         *,
         time_unit: str = TIME_UNIT,
         value_names: Sequence[str] | None = None,
@@ -131,7 +85,7 @@ class TimeSeries:
             value_names: one name per feature; "value", or "value_0", "value_1", ... if left out.
             names: one name per series; "0", "1", ... if left out.
         """
-        from neuralmjp.io.arrays import from_arrays
+        from .io.arrays import from_arrays
 
         return from_arrays(times, values, time_unit=time_unit, value_names=value_names, names=names)
 
@@ -146,13 +100,13 @@ class TimeSeries:
         time_unit: str = TIME_UNIT,
     ) -> "TimeSeries":
         """Read a pandas frame with one row per observation; columns are chosen as in `neuralmjp.io.read`."""
-        from neuralmjp.io.frames import from_frame
+        from .io.frames import from_frame
 
         return from_frame(frame, series=series, time=time, values=values, time_unit=time_unit)
 
     def to_frame(self) -> "pd.DataFrame":
         """Return a pandas frame with one row per observation: series, time, values."""
-        from neuralmjp.io.frames import to_frame
+        from .io.frames import to_frame
 
         return to_frame(self)
 
@@ -338,17 +292,11 @@ class TimeSeries:
 
     def padded_lengths(self, lengths: Sequence[int] | None = None) -> Int64[np.ndarray, " series"]:
         """Length to which `batches` pads each series: the next of `lengths`, or the next power of two."""
-        if lengths is None:
-            return 2 ** np.ceil(np.log2(self.lengths)).astype(np.int64)
-        choices = np.unique(np.asarray(lengths, np.int64))
-        longest = self.lengths.max()
-        if len(choices) == 0 or longest > choices[-1]:
-            raise InputError(f"the longest series has {longest} observations: add a padded length of at least that")
-        return choices[np.searchsorted(choices, self.lengths)]
+        return padded_lengths(self.lengths, lengths)
 
     def pad(self) -> Batch:
         """Return all series in one batch, as long as the longest."""
-        return self._batch(np.arange(len(self)), int(self.lengths.max()), len(self))
+        return make_batch(self, np.arange(len(self)), int(self.lengths.max()), len(self))
 
     def batches(
         self,
@@ -369,31 +317,7 @@ class TimeSeries:
             lengths: allowed padded lengths; powers of two if left out.
             drop_last: leave out the batch of each padded length that would have to be filled up.
         """
-        if size < 1:
-            raise InputError(f"a batch needs at least one series, not {size}")
-        rng = None if seed is None else np.random.default_rng(seed)
-        order = np.arange(len(self)) if rng is None else rng.permutation(len(self))
-        padded = self.padded_lengths(lengths)[order]
-        plan: list[tuple[np.ndarray, int]] = []
-        for length in np.unique(padded).tolist():
-            members = order[padded == length]
-            groups = np.split(members, range(size, len(members), size))
-            plan += [(group, length) for group in groups if len(group) == size or not drop_last]
-        if rng is not None:
-            plan = [plan[turn] for turn in rng.permutation(len(plan))]
-        return (self._batch(group, length, size) for group, length in plan)
-
-    def _batch(self, series: Int64[np.ndarray, " chosen"], length: int, size: int) -> Batch:
-        series = np.concatenate([series, np.full(size - len(series), -1)])
-        real = series >= 0
-        n_valid = np.where(real, self.offsets[series + 1] - self.offsets[series], 0)[:, None]
-        position = np.arange(length)
-        valid = position < n_valid
-        observation = self.offsets[:-1][series][:, None] + np.minimum(position, np.maximum(n_valid - 1, 0))
-        values = self.values[observation]
-        mask = valid[:, :, None] & ~np.isnan(values)
-        times = np.where(real[:, None], self.times[observation], 0.0)
-        return Batch(times, np.where(mask, values, 0.0), mask, valid, series)
+        return plan_batches(self, size, seed=seed, lengths=lengths, drop_last=drop_last)
 
     # ---- what the data can bear
 
@@ -425,8 +349,10 @@ class TimeSeries:
             rows = np.where(np.isnan(rows), np.inf, rows)  # NaN differs from itself; infinity is no allowed value
             for row in found:
                 rows = rows[(rows != row).any(axis=1)]
-            while len(rows) and len(found) < enough:
+            while len(rows):
                 found.append(rows[0])
+                if len(found) == enough:
+                    return enough
                 rows = rows[(rows != rows[0]).any(axis=1)]
         return len(found)
 
@@ -452,78 +378,3 @@ def _offsets(lengths: Int64[np.ndarray, " series"]) -> Int64[np.ndarray, " bound
 def _read_only(array: np.ndarray) -> np.ndarray:
     array.flags.writeable = False
     return array
-
-
-def _check_shapes(data: TimeSeries) -> None:
-    times, values, offsets = data.times, data.values, data.offsets
-    n_series = len(data.names)
-    if times.ndim != 1 or values.ndim != 2 or len(times) != len(values):
-        raise InputError(f"times {times.shape} and values {values.shape} must have shapes (n,) and (n, n_features)")
-    if values.shape[1] != len(data.value_names) or not data.value_names:
-        raise InputError(f"{values.shape[1]} features need as many value names, at least one: {data.value_names}")
-    if n_series == 0:
-        raise InputError("there are no series: give at least one")
-    if offsets.shape != (n_series + 1,):
-        raise InputError(f"{n_series} series need {n_series + 1} offsets, not {offsets.size}")
-    if offsets[0] != 0 or offsets[-1] != len(times) or np.any(np.diff(offsets) < 0):
-        raise InputError(f"offsets must rise from 0 to the number of observations, {len(times)}")
-
-
-def _check_names(what: str, names: tuple[str, ...]) -> None:
-    if len(set(names)) < len(names):
-        repeated = next(name for name, count in Counter(names).items() if count > 1)
-        raise InputError(f"two {what} are named {repeated!r}: rename one, say by dataclasses.replace")
-    odd = next((name for name in names if _ODD_NAME.search(name)), None)
-    if odd is not None:
-        raise InputError(f"the name {odd!r} among {what} is not one line of text without spaces around it: rename it")
-
-
-def _check_observations(data: TimeSeries) -> None:
-    """Raise `ObservationError` at the first thing wrong, whole arrays at a time.
-
-    Temporaries are arrays of booleans, an eighth of the data, because the data may fill most of the memory.
-    """
-    times, values, offsets = data.times, data.values, data.offsets
-    if (empty := _first(np.diff(offsets) == 0)) is not None:
-        raise ObservationError(f"series {data.names[empty]!r} has no observations; leave it out")
-
-    def fail(observation: int, what: str, column: int | Literal["time"] | None, order: bool = False):
-        series = int(np.searchsorted(offsets, observation, side="right")) - 1
-        position, time = observation - int(offsets[series]), times[observation]
-        where = f"series {data.names[series]!r}, observation {position} (time {time:g})"
-        if isinstance(column, int):
-            where += f", {data.value_names[column]!r}"
-        raise ObservationError(what, where=where, observation=observation, column=column, order=order)
-
-    if (bad := _first(~((times >= 0) & (times < np.inf)))) is not None:
-        fail(bad, _what_is_wrong_with_time(times[bad]), "time")
-    late = times[1:] <= times[:-1]
-    late[offsets[1:-1] - 1] = False
-    if (bad := _first(late)) is not None:
-        before, after = times[bad], times[bad + 1]
-        if before == after:
-            fail(bad + 1, f"time {after} is repeated; keep one observation per time in each series", "time", order=True)
-        fail(bad + 1, f"time {after} comes after {before}; sort each series by time", "time", order=True)
-    if (bad := _first(np.isinf(values).ravel())) is not None:
-        observation, feature = divmod(bad, values.shape[1])
-        what = f"the value is {values[observation, feature]}; leave it empty (NaN) if it is missing"
-        fail(observation, what, feature)
-    seen = np.logical_or.reduceat(~np.isnan(values).all(axis=1), offsets[:-1])
-    if (bad := _first(~seen)) is not None:
-        fail(int(offsets[bad]), f"every value of series {data.names[bad]!r} is missing; leave the series out", None)
-    if len(times) == len(data):
-        raise ObservationError("a rate needs at least two observations of a series, and no series has more than one")
-
-
-def _what_is_wrong_with_time(time: float) -> str:
-    if np.isnan(time):
-        return "the time is missing; every observation needs one"
-    if np.isinf(time):
-        return f"time {time} is not finite; every observation needs a time"
-    return f"time {time} is negative; shift the times so that none is below 0"
-
-
-def _first(bad: Bool[np.ndarray, " n"]) -> int | None:
-    """Position of the first True, if any."""
-    position = int(np.argmax(bad)) if bad.size else 0
-    return position if bad.size and bad[position] else None

@@ -84,4 +84,4 @@ def show(
         "Read off the hidden path, the rates are as good as this recording allows.\n"
         "Rounding each noisy sample to the nearest level invents jumps: the noise has to be modelled."
     )
-    screen.print(f"figure: {out / 'demo.png'}   data: {out / 'channel.csv'}", markup=False)
+    screen.print(f"figure: {out / 'demo.png'}   data: {out / 'channel.csv'}", soft_wrap=True)

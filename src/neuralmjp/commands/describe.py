@@ -56,7 +56,7 @@ def _spread(numbers: np.ndarray) -> dict[str, float]:
 def show(data: TimeSeries, facts: dict[str, Any], path: Path) -> None:
     """The summary as tables, then a histogram of every value."""
     screen, unit = console(), data.time_unit
-    screen.print(f"{path}: {facts['series']} series, {facts['observations']} observations", markup=False)
+    screen.print(f"{path}: {facts['series']} series, {facts['observations']} observations", soft_wrap=True)
     kind = "regular" if facts["regular"] else "irregular"
     columns = ["", "smallest", "median", "mean", "largest"]
     rows = [
@@ -72,9 +72,9 @@ def show(data: TimeSeries, facts: dict[str, Any], path: Path) -> None:
     for name, column in zip(data.value_names, data.values.T, strict=True):
         observed = column[~np.isnan(column)]
         if observed.size:
-            screen.print(f"\n{name}", markup=False)
+            screen.print(f"\n{name}", soft_wrap=True)
             for line in histogram(observed):
-                screen.print(line, markup=False)
+                screen.print(line, soft_wrap=True)
 
 
 def _cells(spread: dict[str, float]) -> list[str]:

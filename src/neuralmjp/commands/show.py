@@ -6,15 +6,15 @@ from itertools import pairwise
 import numpy as np
 from jaxtyping import Float
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 BLOCKS = " ▏▎▍▌▋▊▉█"
 
 
 def console() -> Console:
-    """Where results go; highlighting off, so that numbers are not coloured at random."""
-    return Console(highlight=False)
+    """Where results go; text is shown as it is, with no markup, no ":b:" turned into pictures, no coloured numbers."""
+    return Console(highlight=False, markup=False, emoji=False)
 
 
 def number(value: float) -> str:
@@ -24,11 +24,11 @@ def number(value: float) -> str:
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
     """A plain table, numbers to the right; text from data is never read as markup."""
-    grid = Table(title=escape(title), title_justify="left", title_style="bold")
+    grid = Table(title=Text(title), title_justify="left", title_style="bold")
     for i, column in enumerate(columns):
-        grid.add_column(escape(column), justify="left" if i == 0 else "right")
+        grid.add_column(Text(column), justify="left" if i == 0 else "right")
     for row in rows:
-        grid.add_row(*(escape(cell) for cell in row))
+        grid.add_row(*(Text(cell) for cell in row))
     return grid
 
 
@@ -43,7 +43,11 @@ def histogram(values: Float[np.ndarray, "value"], *, bins: int = 10, width: int 
     if len(distinct) <= bins:
         labels = [number(value) for value in distinct]
     else:
-        counts, edges = np.histogram(values, bins=bins)
+        # On [0, 1], because values that differ in their last digits only leave no room for bins between them.
+        halves = values / 2  # the span of huge values stays finite
+        low, span = halves.min(), np.ptp(halves)
+        counts, edges = np.histogram((halves - low) / span, bins=bins, range=(0, 1))
+        edges = 2 * (low + span * edges)
         labels = [f"{number(low)} to {number(high)}" for low, high in pairwise(edges)]
     longest = max(len(label) for label in labels)
     lines = []

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from .. import systems
+from ..errors import InputError
 from ..io import write
 from ..systems import Simulation, System
 from ..systems.system import Grid
@@ -26,6 +27,8 @@ def run(
     changes: list[str],
     truth: Path | None,
 ) -> None:
+    if truth is not None and truth.resolve() == out.resolve():
+        raise InputError(f"--out and --truth both name {out}: the one would overwrite the other")
     system = systems.named(name).with_parameters(**assignments(changes))
     chosen: dict[str, Any] = {} if grid is None else {"grid": grid}
     simulation = system.simulate(n_series, length, duration=duration, seed=seed, **chosen)
@@ -46,9 +49,9 @@ def hidden(simulation: Simulation) -> TimeSeries:
 def show(system: System, simulation: Simulation, out: Path, truth: Path | None) -> None:
     """What was made, and the truth behind it."""
     data, unit, screen = simulation.data, system.time_unit, console()
-    screen.print(f"{system.name}: {len(data)} series, {data.n_observations} observations -> {out}", markup=False)
+    screen.print(f"{system.name}: {len(data)} series, {data.n_observations} observations -> {out}", soft_wrap=True)
     if truth is not None:
-        screen.print(f"hidden states -> {truth}", markup=False)
+        screen.print(f"hidden states -> {truth}", soft_wrap=True)
     if system.parameters:
         rows = [[name, number(value)] for name, value in system.parameters.items()]
         screen.print(table("True parameters", ["parameter", "value"], rows))

@@ -8,10 +8,10 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from neuralmjp.errors import InputError
-from neuralmjp.io.columns import Request
-from neuralmjp.io.files import check_readable, replacing
-from neuralmjp.timeseries import TimeSeries
+from ..errors import InputError
+from ..timeseries import TimeSeries
+from .columns import Request
+from .files import check_readable, replacing
 
 _FORMATS = {
     ".csv": "csv",
@@ -69,11 +69,11 @@ def _format(path: Path):
     """Module that reads and writes such files, imported now because its libraries are slow to start."""
     kind = next((kind for suffix, kind in _FORMATS.items() if path.name.lower().endswith(suffix)), None)
     if kind == "csv":
-        from neuralmjp.io import csv as module
+        from . import csv as module
     elif kind == "parquet":
-        from neuralmjp.io import parquet as module
+        from . import parquet as module
     elif kind == "npz":
-        from neuralmjp.io import npz as module
+        from . import npz as module
     else:
         raise InputError(f"{path}: unknown kind of file {path.suffix!r}; use one of {', '.join(_FORMATS)}")
     return module

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float64, Int64
 
-from neuralmjp.errors import InputError
-from neuralmjp.timeseries import TIME_UNIT, TimeSeries
+from ..errors import InputError
+from ..timeseries import TIME_UNIT, TimeSeries
 
 Flat = tuple[
     Float64[np.ndarray, " observation"], Float64[np.ndarray, "observation feature"], Int64[np.ndarray, " series"]

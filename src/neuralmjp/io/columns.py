@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
-from neuralmjp.errors import InputError
+from ..errors import InputError
 
 
 @dataclass(frozen=True)

@@ -16,10 +16,10 @@ import pyarrow as pa
 import pyarrow.compute
 import pyarrow.csv as pa_csv
 
-from neuralmjp.errors import InputError
-from neuralmjp.io.columns import Request
-from neuralmjp.io.tables import TableBuilder, record_batches, table_schema
-from neuralmjp.timeseries import TimeSeries
+from ..errors import InputError
+from ..timeseries import TimeSeries
+from .columns import Request
+from .tables import TableBuilder, record_batches, table_schema
 
 pc: Any = pyarrow.compute  # its functions are made at run time, which type checkers cannot see
 
@@ -151,7 +151,7 @@ def _blocks(stream: BufferedIOBase, used: list[int], n_fields: int, **parse_opti
 
 def _ragged(where: str, n_found: int, n_expected: int) -> InputError:
     advice = "check for missing or extra delimiters"
-    return InputError(f"{where}: {n_found} columns where the first line has {n_expected}; {advice}")
+    return InputError(f"{where}: {n_found} column{'s' * (n_found != 1)}, but the first line has {n_expected}; {advice}")
 
 
 def _unreadable(path: Path, error: Exception) -> InputError:

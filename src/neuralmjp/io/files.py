@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from neuralmjp.errors import InputError
+from ..errors import InputError
 
 
 def check_readable(path: Path) -> None:

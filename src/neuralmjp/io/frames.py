@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import pandas as pd
 import pyarrow as pa
 
-from neuralmjp.io.columns import Request
-from neuralmjp.io.tables import TableBuilder, record_batches
-from neuralmjp.timeseries import TimeSeries
+from ..timeseries import TimeSeries
+from .columns import Request
+from .tables import TableBuilder, record_batches
 
 
 def from_frame(

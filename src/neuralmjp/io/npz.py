@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
-from neuralmjp.errors import InputError
-from neuralmjp.io.arrays import from_arrays
-from neuralmjp.io.columns import Request
-from neuralmjp.timeseries import TIME_UNIT, TimeSeries
+from ..errors import InputError
+from ..timeseries import TIME_UNIT, TimeSeries
+from .arrays import from_arrays
+from .columns import Request
 
 
 def read(path: Path, request: Request, time_unit: str | None) -> TimeSeries:

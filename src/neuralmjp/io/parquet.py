@@ -7,10 +7,10 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from neuralmjp.errors import InputError
-from neuralmjp.io.columns import Request
-from neuralmjp.io.tables import TableBuilder, record_batches, table_schema
-from neuralmjp.timeseries import TimeSeries
+from ..errors import InputError
+from ..timeseries import TimeSeries
+from .columns import Request
+from .tables import TableBuilder, record_batches, table_schema
 
 _METADATA_KEY = b"neuralmjp"
 _MAGIC = b"PAR1"
@@ -23,7 +23,7 @@ def read(path: Path, request: Request, time_unit: str | None) -> TimeSeries:
     if not is_parquet:
         raise InputError(f"{path}: is not a Parquet file; give it the extension of what it is")
     try:
-        with pq.ParquetFile(path) as file:
+        with pq.ParquetFile(path, page_checksum_verification=True) as file:
             schema = file.schema_arrow
             columns = request.resolve(schema.names, str(path))
             builder = TableBuilder(str(path), columns, partial(_locate, path))
@@ -37,9 +37,9 @@ def read(path: Path, request: Request, time_unit: str | None) -> TimeSeries:
 
 
 def write(data: TimeSeries, path: Path) -> None:
-    """Write a Parquet table."""
+    """Write a Parquet table, with checksums that tell a damaged file from a good one."""
     schema = table_schema(data).with_metadata({_METADATA_KEY: json.dumps({"time_unit": data.time_unit})})
-    with pq.ParquetWriter(path, schema) as writer:
+    with pq.ParquetWriter(path, schema, write_page_checksum=True) as writer:
         for batch in record_batches(data):
             writer.write_batch(batch)
 

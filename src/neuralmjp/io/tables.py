@@ -8,9 +8,10 @@ import pyarrow as pa
 import pyarrow.compute
 from jaxtyping import Float64, Int64
 
-from neuralmjp.errors import InputError
-from neuralmjp.io.columns import Columns
-from neuralmjp.timeseries import TIME_UNIT, ObservationError, TimeSeries, join_ranges
+from ..checks import ObservationError
+from ..errors import InputError
+from ..timeseries import TIME_UNIT, TimeSeries, join_ranges
+from .columns import Columns
 
 pc: Any = pyarrow.compute  # its functions are made at run time, which type checkers cannot see
 

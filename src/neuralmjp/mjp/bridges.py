@@ -12,15 +12,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, Key
-from scipy.stats import poisson
 
 from ..errors import InputError
 from .exponential import transition_matrix
-from .generators import check_rates, exit_rates
+from .generators import check_one, exit_rates
 from .paths import JumpPath, joined
 from .precision import in_double_precision
 from .structure import reachable
 from .types import ArrayLike
+from .uniformisation import most_jumps
 
 # Probability that a bridge needs more candidate events than are kept.
 TRUNCATION = 1e-10
@@ -59,7 +59,7 @@ def sample_bridges(
     >>> bridges[0].states[0].item(), bridges[0].states[-1].item()
     (0, 1)
     """
-    rates = check_rates(rates)
+    rates = check_one(rates)
     starts, ends, durations = np.broadcast_arrays(
         np.atleast_1d(starts).astype(int), np.atleast_1d(ends).astype(int), np.asarray(durations, dtype=float)
     )
@@ -68,7 +68,7 @@ def sample_bridges(
     jumps = fastest * durations
     # The tail of the Poisson law matters relative to how likely the ends are.
     likely = transition_matrix(rates, durations)[np.arange(len(starts)), starts, ends]
-    n_events = 1 + int(poisson.isf(TRUNCATION * np.maximum(likely, 1e-290), jumps).max())
+    n_events = 1 + int(most_jumps(TRUNCATION * np.maximum(likely, 1e-290), jumps).max())
     n_events = 1 << (n_events - 1).bit_length()  # few shapes, few compilations
     step = np.eye(len(rates)) + (rates - np.diag(exit_rates(rates))) / fastest
     states, fractions = _sample(

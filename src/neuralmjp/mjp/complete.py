@@ -30,6 +30,9 @@ def rates_from_paths(paths: Sequence[JumpPath] | JumpPath, n_states: int, *, lev
     paths = [paths] if isinstance(paths, JumpPath) else list(paths)
     if not paths or not 0 < level < 1:
         raise InputError("rates_from_paths needs at least one path and a level between 0 and 1")
+    highest = max(int(path.states.max()) for path in paths)
+    if highest >= n_states:
+        raise InputError(f"the paths visit state {highest}: {n_states} states, 0 to {n_states - 1}, are too few")
     counts = np.sum([path.jump_counts(n_states) for path in paths], axis=0)
     time = np.sum([path.time_in_states(n_states) for path in paths], axis=0)[:, None]
     tail = (1 - level) / 2

@@ -6,17 +6,24 @@ relative accuracy and no entry is negative (Xue & Ye 2013, *Mathematics of Compu
 """
 
 import math
+from collections.abc import Callable
+from functools import reduce
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .generators import check_rates, exit_rates, generator_from_rates
+from ..errors import InputError
+from .generators import check_rates, generator_from_rates
 from .types import ArrayLike, Square
 
 # Taylor terms for a scaled matrix of norm at most 1: the remainder is below 1 / 18! = 2e-16.
 TAYLOR_TERMS = 18
-# Inside a compiled function the size of F t is unknown: enough squarings for 16 million jumps per interval.
-TRACED_SQUARINGS = 24
+# Jumps to the farthest state in one scaled piece, on average: with more, the terms left out would matter to it.
+JUMPS_PER_PIECE = 3.0
+# Inside a compiled function the size of F t is unknown: enough squarings for two billion jumps per interval.
+COMPILED_SQUARINGS = 32
 
 
 def transition_matrix(rates: ArrayLike, times: ArrayLike = 1.0) -> Square:
@@ -33,40 +40,45 @@ def transition_matrix(rates: ArrayLike, times: ArrayLike = 1.0) -> Square:
            [0.5, 0.5]])
     """
     if not isinstance(rates, Array):
-        rates = check_rates(rates)
+        rates, times = check_rates(rates), _durations(times)
     xp = rates.__array_namespace__()
     scaled = generator_from_rates(rates) * xp.asarray(times, dtype=rates.dtype)[..., None, None]
-    return expm(scaled, stochastic=True)
+    return expm(scaled, rates.shape[-1])
 
 
-def expm(matrix: Square, *, stochastic: bool = False) -> Square:
-    """Exponential of a matrix whose off-diagonal entries are non-negative.
+def expm(matrix: Square, n_states: int) -> Square:
+    """Exponential of a generator, or of one with extra columns that gather what its states yield.
+
+    The rows of the first `n_states` states are kept at sum one over those states: rounding would otherwise grow with
+    every squaring. Rows of the extra columns must be zero.
 
     Args:
-        matrix: (..., K, K).
-        stochastic: rows of `matrix` sum to zero, so rows of the result are kept at sum one.
+        matrix: (..., K, K) with K >= n_states; off-diagonal entries are non-negative.
     """
+    return _expm(matrix, n_states) if isinstance(matrix, np.ndarray) else _compiled_expm(matrix, n_states)
+
+
+def _expm(matrix: Square, n_states: int) -> Square:
     xp = matrix.__array_namespace__()
-    n_states = matrix.shape[-1]
-    eye = xp.eye(n_states, dtype=matrix.dtype)
+    eye = xp.eye(matrix.shape[-1], dtype=matrix.dtype)
     shift = xp.max(-xp.diagonal(matrix, axis1=-2, axis2=-1), axis=-1)
-    size = shift + exit_rates(xp.where(eye == 1, 0, matrix)).max(-1)  # bounds the norm of matrix + shift
-    most = TRACED_SQUARINGS
-    if isinstance(matrix, np.ndarray):
-        most = max(math.ceil(math.log2(max(float(size.max(initial=0.0)), 1.0))), 0)
-    squarings = xp.clip(xp.ceil(xp.log2(xp.maximum(size, 1.0))), 0, most)[..., None, None]
-    scale = xp.exp2(-squarings)
-    positive = (matrix + shift[..., None, None] * eye) * scale
-    total = eye + positive / TAYLOR_TERMS
-    for k in range(TAYLOR_TERMS - 1, 0, -1):
-        total = eye + positive @ total / k
-    total = total * xp.exp(-shift[..., None, None] * scale)
-    total = _rows_to_one(total) if stochastic else total
-    for k in range(most):
-        squared = total @ total
-        squared = _rows_to_one(squared) if stochastic else squared
-        total = xp.where(k < squarings, squared, total)
-    return total
+    size = shift + xp.where(eye == 1, 0, matrix)[..., :n_states].sum(-1).max(-1)  # bounds matrix + shift
+    needed = xp.ceil(xp.log2(xp.maximum(size, 1.0)))
+    most = int(needed.max(initial=0)) if isinstance(needed, np.ndarray) else COMPILED_SQUARINGS
+    extra = math.ceil(math.log2(max((n_states - 1) / JUMPS_PER_PIECE, 1.0)))
+    squarings = (extra + xp.minimum(needed, most))[..., None, None]
+    positive = (matrix + shift[..., None, None] * eye) * xp.exp2(-squarings)
+    total = xp.broadcast_to(eye, positive.shape)
+    total = _fold(lambda total, k: eye + positive @ total / k, total, range(TAYLOR_TERMS, 0, -1))
+    total = _mass_to_one(total, n_states)  # in place of the factor exp(-shift)
+
+    def square(total, k):
+        return xp.where(k < squarings, _mass_to_one(total @ total, n_states), total)
+
+    return _fold(square, total, range(most + extra))
+
+
+_compiled_expm = jax.jit(_expm, static_argnames="n_states")
 
 
 def propagate(rates: ArrayLike, distribution: ArrayLike, times: ArrayLike) -> Float[np.ndarray, "*batch time state"]:
@@ -82,9 +94,26 @@ def propagate(rates: ArrayLike, distribution: ArrayLike, times: ArrayLike) -> Fl
     """
     rates = check_rates(rates)
     start = np.asarray(distribution, dtype=np.float64)
-    moved = transition_matrix(rates[..., None, :, :], np.asarray(times, dtype=np.float64))
+    moved = transition_matrix(rates[..., None, :, :], times)
     return np.einsum("...i,...tij->...tj", start, moved)
 
 
-def _rows_to_one(matrix: Square) -> Square:
-    return matrix / matrix.sum(-1)[..., None]
+def _fold(step: Callable, value: Square, numbers: range) -> Square:
+    """value <- step(value, k) for each k; a loop that compiles quickly."""
+    if isinstance(value, Array):
+        return jax.lax.scan(lambda value, k: (step(value, k), None), value, jnp.asarray(numbers))[0]
+    return reduce(step, numbers, value)
+
+
+def _mass_to_one(matrix: Square, n_states: int) -> Square:
+    xp = matrix.__array_namespace__()
+    is_state = xp.arange(matrix.shape[-1])[:, None] < n_states
+    mass = matrix[..., :n_states].sum(-1)[..., None]
+    return xp.where(is_state, matrix / xp.where(is_state, mass, 1), xp.eye(matrix.shape[-1], dtype=matrix.dtype))
+
+
+def _durations(times: ArrayLike) -> np.ndarray:
+    durations = np.asarray(times, dtype=np.float64)
+    if not (np.isfinite(durations) & (durations >= 0)).all():
+        raise InputError(f"times must be finite and not negative, got {times!r}")
+    return durations

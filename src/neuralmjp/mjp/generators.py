@@ -60,6 +60,14 @@ def check_rates(rates: ArrayLike, mask: ArrayLike | None = None) -> np.ndarray:
     return checked
 
 
+def check_one(rates: ArrayLike) -> np.ndarray:
+    """As `check_rates`, for what takes one rate matrix, not a batch of them."""
+    checked = check_rates(rates)
+    if checked.ndim != 2:
+        raise InputError(f"one rate matrix is needed here, K x K; got a batch of shape {checked.shape}")
+    return checked
+
+
 def check_generator(generator: ArrayLike) -> np.ndarray:
     """Return `generator` as float64, or raise one line: off-diagonal entries >= 0, rows summing to zero."""
     checked = _square(generator, "generator")

@@ -57,7 +57,7 @@ def solve_master_equation(
     Returns:
         marginals (T, K) from twice as many substeps as asked, and the estimated error of those.
     """
-    _check_grid(times, substeps)
+    check_grid(times, substeps)
     initial, times = jnp.asarray(initial, float), jnp.asarray(times, float)
     return _solve(rates, initial, times, substeps, order)
 
@@ -66,7 +66,7 @@ def solve_adaptively(
     rates: RateFunction, initial: ArrayLike, times: ArrayLike, *, tolerance: float = 1e-8
 ) -> Float[Array, "time state"]:
     """Solve the same equation by Diffrax's adaptive Dormand-Prince method of order eight: slow and sure."""
-    _check_grid(times, 1)
+    check_grid(times, 1)
     initial, times = jnp.asarray(initial, float), jnp.asarray(times, float)
     solution = diffrax.diffeqsolve(
         diffrax.ODETerm(lambda t, p, _: p @ generator_from_rates(rates(t))),
@@ -84,9 +84,14 @@ def solve_adaptively(
 
 
 def march(
-    matrices: RateFunction, initial: Float[Array, "row"], times: Float[Array, "time"], substeps: int, order: int
+    matrices: RateFunction,
+    initial: Float[Array, "row"],
+    times: Float[Array, "time"],
+    substeps: int,
+    order: int,
+    n_states: int,
 ) -> Float[Array, "time row"]:
-    """Solve dy/dt = y A(t) for any A with non-negative off-diagonal entries; the core of everything here."""
+    """Solve dy/dt = y A(t) for a generator A, or one with extra columns (see `expm`); the core of everything here."""
     steps = jnp.repeat(jnp.diff(times) / substeps, substeps)
     starts = (times[:-1, None] + jnp.diff(times)[:, None] * (jnp.arange(substeps) / substeps)).reshape(-1)
     if order == 2:
@@ -102,7 +107,7 @@ def march(
             row = row @ exponential
         return row, row
 
-    _, rows = jax.lax.scan(advance, initial, expm(exponents))
+    _, rows = jax.lax.scan(advance, initial, expm(exponents, n_states))
     return jnp.concatenate([initial[None], rows[substeps - 1 :: substeps]])
 
 
@@ -111,14 +116,14 @@ def _solve(rates: RateFunction, initial: Array, times: Array, substeps: int, ord
     def generator(t):
         return generator_from_rates(rates(t))
 
-    coarse = march(generator, initial, times, substeps, order)
-    fine = march(generator, initial, times, 2 * substeps, order)
+    coarse = march(generator, initial, times, substeps, order, len(initial))
+    fine = march(generator, initial, times, 2 * substeps, order, len(initial))
     return MasterSolution(fine, jnp.abs(fine - coarse).max() / (2**order - 1))
 
 
-def _check_grid(times: ArrayLike, substeps: int) -> None:
+def check_grid(times: ArrayLike, substeps: int) -> None:
     grid = np.asarray(times)
-    if grid.ndim != 1 or len(grid) < 2 or not (np.diff(grid) > 0).all():
+    if grid.ndim != 1 or len(grid) < 2 or not np.isfinite(grid).all() or not (np.diff(grid) > 0).all():
         raise InputError("times must be a list of at least two increasing numbers")
     if substeps < 1:
         raise InputError(f"substeps must be at least 1, got {substeps}")

@@ -1,6 +1,5 @@
 """Getting from here to there: passage times, committors, reactive flux."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,15 +10,15 @@ from .elimination import eliminate, solve_right
 from .generators import check_rates
 from .stationary import stationary_distribution
 from .structure import reachable
-from .types import ArrayLike
+from .types import ArrayLike, Number, States
 
 # Systems solved at once: keeps the working set near 64 MB whatever the batch.
 CHUNK_ENTRIES = 4_000_000
 
 
 def mfpt(
-    rates: ArrayLike, source: Sequence[int] | int | None = None, target: Sequence[int] | int | None = None
-) -> Float[np.ndarray, "..."]:
+    rates: ArrayLike, source: States | None = None, target: States | None = None
+) -> Float[np.ndarray, "..."] | float:
     """Mean first-passage times, infinite where the target may never be reached.
 
     Args:
@@ -55,9 +54,7 @@ def mfpt(
     return _mean_over(times, rates, _members(source, n_states, "source"))
 
 
-def committor_forward(
-    rates: ArrayLike, source: Sequence[int] | int, target: Sequence[int] | int
-) -> Float[np.ndarray, "*batch state"]:
+def committor_forward(rates: ArrayLike, source: States, target: States) -> Float[np.ndarray, "*batch state"]:
     """Probability to reach `target` before `source`: 0 on the source, 1 on the target.
 
     States that never reach either set commit to neither: 0.
@@ -67,9 +64,7 @@ def committor_forward(
     return _committor(rates, start, goal)
 
 
-def committor_backward(
-    rates: ArrayLike, source: Sequence[int] | int, target: Sequence[int] | int
-) -> Float[np.ndarray, "*batch state"]:
+def committor_backward(rates: ArrayLike, source: States, target: States) -> Float[np.ndarray, "*batch state"]:
     """Probability, in the stationary state, to have come from `source` last rather than from `target`."""
     rates = check_rates(rates)
     start, goal = _two_sets(source, target, rates.shape[-1])
@@ -85,17 +80,17 @@ class ReactiveFlux:
 
     gross: Float[np.ndarray, "*batch state state"]  # p_i q-_i f_ij q+_j
     net: Float[np.ndarray, "*batch state state"]
-    total: Float[np.ndarray, "*batch"]  # trajectories per time unit
-    rate: Float[np.ndarray, "*batch"]  # the same per time spent on the source's side
+    total: Number  # trajectories per time unit
+    rate: Number  # the same per time spent on the source's side
 
     @property
-    def mfpt(self) -> Float[np.ndarray, "*batch"]:
+    def mfpt(self) -> Number:
         """Mean time between leaving for the target anew: 1 / rate."""
         with np.errstate(divide="ignore"):
             return 1.0 / self.rate
 
 
-def reactive_flux(rates: ArrayLike, source: Sequence[int] | int, target: Sequence[int] | int) -> ReactiveFlux:
+def reactive_flux(rates: ArrayLike, source: States, target: States) -> ReactiveFlux:
     """Reactive flux from `source` to `target` (Metzner, Schuette & Vanden-Eijnden 2009).
 
     >>> float(reactive_flux([[0.0, 2.0], [1.0, 0.0]], 0, 1).rate)
@@ -153,7 +148,7 @@ def _time_reversed(rates: np.ndarray) -> np.ndarray:
     return law[..., None, :] * rates.swapaxes(-1, -2) / law[..., :, None]
 
 
-def _mean_over(times: np.ndarray, rates: np.ndarray, members: np.ndarray) -> np.ndarray:
+def _mean_over(times: np.ndarray, rates: np.ndarray, members: np.ndarray) -> Number:
     if members.sum() == 1:
         return times[..., members][..., 0]
     weights = stationary_distribution(rates)[..., members]
@@ -164,7 +159,7 @@ def _mean_over(times: np.ndarray, rates: np.ndarray, members: np.ndarray) -> np.
 
 
 def _two_sets(
-    source: Sequence[int] | int, target: Sequence[int] | int, n_states: int
+    source: States, target: States, n_states: int
 ) -> tuple[Bool[np.ndarray, "state"], Bool[np.ndarray, "state"]]:
     start, goal = _members(source, n_states, "source"), _members(target, n_states, "target")
     if (start & goal).any():
@@ -172,7 +167,7 @@ def _two_sets(
     return start, goal
 
 
-def _members(states: Sequence[int] | int, n_states: int, name: str) -> Bool[np.ndarray, "state"]:
+def _members(states: States, n_states: int, name: str) -> Bool[np.ndarray, "state"]:
     chosen = np.atleast_1d(np.asarray(states))
     if chosen.size == 0 or chosen.dtype.kind not in "iu" or chosen.min() < 0 or chosen.max() >= n_states:
         raise InputError(f"{name} must name states from 0 to {n_states - 1}, got {states!r}")

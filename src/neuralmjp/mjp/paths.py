@@ -48,5 +48,5 @@ class JumpPath:
 def joined(jump_times: np.ndarray, states: np.ndarray, duration: float) -> JumpPath:
     """A path from candidate events, of which those that change nothing are dropped."""
     changed = states[1:] != states[:-1]
-    real = changed.reshape(len(jump_times), -1).any(-1)
+    real = changed.any(tuple(range(1, changed.ndim)))
     return JumpPath(jump_times[real], states[np.concatenate([[True], real])], duration)

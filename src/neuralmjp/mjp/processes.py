@@ -49,9 +49,9 @@ class FiniteProcess(JumpProcess):
 class ThinnedState(eqx.Module):
     """State and clock of an inhomogeneous process, and whether its rates ever rose above the bound."""
 
-    state: Int[Array, ""]
-    time: Float[Array, ""]
-    exceeded: Bool[Array, ""]
+    state: Int[Array, "*series"]
+    time: Float[Array, "*series"]
+    exceeded: Bool[Array, "*series"]
 
 
 class ThinnedProcess(JumpProcess):

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, Key
 
 from ..errors import InputError
-from .generators import check_rates
+from .generators import check_one, exit_rates
 from .paths import JumpPath, joined
 from .precision import in_double_precision
 from .processes import FiniteProcess, JumpProcess, State, ThinnedProcess, ThinnedState, choose
@@ -18,6 +18,8 @@ from .types import ArrayLike
 
 # Jumps drawn per compiled call while a single path grows.
 JUMPS_PER_CALL = 1024
+# Times at which the bound of an inhomogeneous process is checked before it is simulated.
+PROBES = 257
 
 
 def observe(process: JumpProcess, initial: State, gaps: Float[Array, "time"], key: Key[Array, ""]) -> State:
@@ -74,7 +76,7 @@ def simulate_states(
     >>> (states[:, 0] == 0).all(), abs(states[:, 1].mean() - 2 / 3) < 0.02
     (np.True_, np.True_)
     """
-    rates = check_rates(rates)
+    rates = check_one(rates)
     gaps = gaps_from_times(times, n_series)
     initial_key, key = jax.random.split(key)
     start = initial_states(initial, len(rates), len(gaps), initial_key)
@@ -98,6 +100,10 @@ def simulate_inhomogeneous(
         bound: at least the largest exit rate of any state at any time; a bound that proves too low is an error.
     """
     gaps = gaps_from_times(times, n_series)
+    # Candidates alone would miss a bound so low that none comes: look at the rates before, too.
+    probes = jnp.linspace(0.0, gaps.sum(-1).max(initial=0.0), PROBES)
+    if not exit_rates(jax.vmap(rates)(probes)).max() <= bound * (1 + 1e-5) or not 0 < bound < np.inf:
+        raise InputError(f"the rates rose above the bound {bound:g}: simulate again with a larger bound")
     initial_key, key = jax.random.split(key)
     n_states = jax.eval_shape(rates, jnp.zeros(())).shape[-1]
     start = initial_states(initial, n_states, len(gaps), initial_key)
@@ -122,7 +128,7 @@ def simulate_path(
     if not (np.isfinite(duration) and duration > 0):
         raise InputError(f"the duration of a path must be positive and finite, got {duration}")
     if not isinstance(process, JumpProcess):
-        rates = check_rates(process)
+        rates = check_one(process)
         initial_key, key = jax.random.split(key)
         first = np.atleast_1d(initial) if np.ndim(initial) == 0 else initial
         state = initial_states(first, len(rates), 1, initial_key)[0]
@@ -174,6 +180,8 @@ def gaps_from_times(times: ArrayLike, n_series: int | None = None) -> Float[Arra
         if n_series is None:
             raise InputError("times shared by all series need n_series")
         grid = np.broadcast_to(grid, (n_series, len(grid)))
+    if grid.ndim != 2 or n_series not in (None, len(grid)):
+        raise InputError(f"times must be (series, time), or (time,) with n_series; got shape {grid.shape}")
     gaps = np.diff(grid, axis=-1, prepend=0.0)
     if not (gaps >= 0).all() or not np.isfinite(gaps).all():
         raise InputError("observation times must be finite, non-negative and in increasing order")

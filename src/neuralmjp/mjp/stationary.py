@@ -3,11 +3,13 @@
 import numpy as np
 from jaxtyping import Complex, Float
 
-from ..errors import InputError
-from .elimination import eliminate, solve_left
-from .generators import check_rates, exit_rates, generator_from_rates
+from .elimination import eliminate, solve_left, solve_right
+from .generators import check_one, check_rates, exit_rates, generator_from_rates
 from .structure import closed_classes, first_of_class, require_one_class
-from .types import ArrayLike
+from .types import ArrayLike, Number
+
+# Each shift resolves relaxations six orders of magnitude slower than the one before.
+MOST_SHIFTS = 50
 
 
 def stationary_distribution(rates: ArrayLike) -> Float[np.ndarray, "*batch state"]:
@@ -40,9 +42,7 @@ def stationary_distribution(rates: ArrayLike) -> Float[np.ndarray, "*batch state
 
 def stationary_distributions(rates: ArrayLike) -> Float[np.ndarray, "closed_class state"]:
     """One stationary law per closed class, in the order of their first states."""
-    rates = check_rates(rates)
-    if rates.ndim != 2:
-        raise InputError(f"stationary_distributions takes one rate matrix, got shape {rates.shape}")
+    rates = check_one(rates)
     classes = closed_classes(rates)
     laws = np.zeros((len(classes), len(rates)))
     for law, states in zip(laws, classes, strict=True):
@@ -51,23 +51,26 @@ def stationary_distributions(rates: ArrayLike) -> Float[np.ndarray, "closed_clas
 
 
 def eigenvalues(rates: ArrayLike) -> Complex[np.ndarray, "*batch state"]:
-    """Eigenvalues of the generator, slowest decay first; each closed class gives one that is exactly 0.
-
-    One clear error where a relaxation is too slow, relative to the fastest jump, for double precision to see.
-    """
+    """Eigenvalues of the generator, slowest decay first; each closed class gives one that is exactly 0."""
     rates = check_rates(rates)
-    values = np.linalg.eigvals(generator_from_rates(rates)).astype(complex)
-    values = np.take_along_axis(values, np.argsort(np.abs(values), axis=-1), axis=-1)
-    n_states = rates.shape[-1]
-    zero = np.arange(n_states) < first_of_class(rates).sum(-1)[..., None]
-    resolution = 10 * n_states * np.finfo(float).eps * exit_rates(rates).max(-1, initial=0.0)
-    if (~zero & (np.abs(values) <= resolution[..., None])).any():
-        raise InputError(
-            "relaxation times span more than double precision can resolve (about 14 orders of magnitude): "
-            "set the slowest rates to zero, or lump states that exchange very fast"
-        )
-    values = np.where(zero, 0, values)
-    return np.take_along_axis(values, np.argsort(-np.real(values), axis=-1, kind="stable"), axis=-1)
+    flat = rates.reshape(-1, *rates.shape[-2:])
+    # Rounding hides relaxations much slower than the fastest jump. They are the large eigenvalues of the resolvent
+    # (shift - F)^-1, which elimination gives exactly: lower the shift until it has met the slowest.
+    values = _by_size(np.linalg.eigvals(generator_from_rates(flat)))
+    decays = np.arange(flat.shape[-1]) >= first_of_class(flat).sum(-1)[:, None]
+    shift = flat.sum(-1).max(-1, initial=0.0)
+    for _ in range(MOST_SHIFTS):
+        hidden = decays & (np.abs(values) < 1e-4 * shift[:, None])
+        stiff = hidden.any(-1)
+        if not stiff.any():
+            break
+        shift[stiff] *= 1e-6
+        inverse = np.linalg.eigvals(_resolvent(flat[stiff], shift[stiff])).astype(complex)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            values[stiff] = np.where(hidden[stiff], _by_size(shift[stiff, None] - 1 / inverse), values[stiff])
+    values[~decays] = 0
+    values = np.take_along_axis(values, np.argsort(-np.real(values), axis=-1, kind="stable"), axis=-1)
+    return values.reshape(rates.shape[:-1])
 
 
 def timescales(rates: ArrayLike, k: int | None = None) -> Float[np.ndarray, "*batch scale"]:
@@ -86,7 +89,7 @@ def sojourn_times(rates: ArrayLike) -> Float[np.ndarray, "*batch state"]:
         return 1.0 / np.asarray(exit_rates(check_rates(rates)))
 
 
-def entropy_production(rates: ArrayLike) -> Float[np.ndarray, "*batch"]:
+def entropy_production(rates: ArrayLike) -> Number:
     """Entropy produced per time unit in the stationary state, in nats; 0 exactly at detailed balance.
 
     sum_{i<j} (p_i f_ij - p_j f_ji) log(p_i f_ij / p_j f_ji); infinite where a jump has no reverse.
@@ -97,3 +100,14 @@ def entropy_production(rates: ArrayLike) -> Float[np.ndarray, "*batch"]:
     with np.errstate(divide="ignore", invalid="ignore"):
         terms = (forward - backward) * (np.log(forward) - np.log(backward)) / 2
     return np.where(forward == backward, 0.0, terms).sum((-2, -1))
+
+
+def _by_size(values: np.ndarray) -> np.ndarray:
+    return np.take_along_axis(values.astype(complex), np.argsort(np.abs(values), axis=-1, kind="stable"), axis=-1)
+
+
+def _resolvent(rates: np.ndarray, shift: np.ndarray) -> np.ndarray:
+    """(shift - F)^-1, every entry with its relative accuracy."""
+    factors = eliminate(rates, np.repeat(shift[:, None], rates.shape[-1], axis=1))
+    columns = [solve_right(factors, np.tile(unit, (len(rates), 1))) for unit in np.eye(rates.shape[-1])]
+    return np.stack(columns, axis=-1)

@@ -10,3 +10,9 @@ ArrayLike = Array | np.ndarray | Sequence | float | int
 
 Square = Float[Array, "*batch state state"] | Float[np.ndarray, "*batch state state"]
 Vector = Float[Array, "*batch state"] | Float[np.ndarray, "*batch state"]
+
+# One number per rate matrix: an array over a batch of them, a plain number for one.
+Number = Float[np.ndarray, "*batch"] | float
+
+# One state, or a set of them.
+States = Sequence[int] | np.ndarray | np.integer | int

@@ -8,10 +8,11 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 from scipy.stats import poisson
 
 from ..errors import InputError
+from .types import ArrayLike
 
 # Expected jumps per substep: fewer terms are wasted in long substeps, but exp(-jumps) must not underflow.
 JUMPS_PER_SUBSTEP = 8.0
@@ -21,7 +22,7 @@ class Propagated(NamedTuple):
     """A vector moved through time, and how far from exact it can be."""
 
     vector: Float[Array, "..."]
-    error: float  # bound on the lost mass, relative to the mass of the start
+    error: float  # bound on the lost mass and on rounding, relative to the mass of the start
 
 
 def uniformised_action(
@@ -34,7 +35,7 @@ def uniformised_action(
 ) -> Propagated:
     """Move `vector` through `time`: v exp(F t) = sum_n Poisson(n; q t) v (I + F / q)^n.
 
-    All terms are non-negative when the vector is; what the series leaves out is known exactly, and is the error.
+    All terms are non-negative when the vector is; what the series leaves out is known exactly.
 
     Args:
         flow: v -> v F, linear; a sparse product or a handful of shifted adds. The shape of v is free. Pass the same
@@ -51,17 +52,35 @@ def uniformised_action(
     """
     if not (time >= 0 and math.isfinite(time) and fastest > 0 and math.isfinite(fastest)):
         raise InputError(f"time must be >= 0 and the fastest rate > 0, both finite; got {time} and {fastest}")
+    if not 0 < tolerance < 1:
+        raise InputError(f"the tolerance of uniformisation must lie between 0 and 1, got {tolerance}")
     substeps = max(math.ceil(fastest * time / JUMPS_PER_SUBSTEP), 1)
     jumps = fastest * time / substeps
-    n_terms = int(poisson.isf(tolerance / substeps, jumps)) + 1
+    n_terms = int(most_jumps(tolerance / substeps, jumps)) + 1
     weights = poisson.pmf(np.arange(n_terms + 1), jumps)
     vector = jnp.asarray(vector)
     moved = _march(flow, vector, jnp.asarray(weights, vector.dtype), jnp.asarray(1 / fastest, vector.dtype), substeps)
-    return Propagated(moved, float(substeps * poisson.sf(n_terms, jumps)))
+    rounding = n_terms * float(jnp.finfo(vector.dtype).eps)
+    return Propagated(moved, float(substeps * (poisson.sf(n_terms, jumps) + rounding)))
+
+
+def most_jumps(tail: ArrayLike, mean: ArrayLike) -> Int[np.ndarray, "..."]:
+    """The fewest n with Poisson(N > n) <= tail, for tails far below what SciPy's inverse can resolve."""
+    tail, mean = np.broadcast_arrays(np.asarray(tail, float), np.asarray(mean, float))
+    low, high = np.full(mean.shape, -1), np.ceil(mean).astype(int) + 1
+    while (poisson.sf(high, mean) > tail).any():
+        high = 2 * high
+    while (high - low > 1).any():
+        middle = (low + high) // 2
+        enough = poisson.sf(middle, mean) <= tail
+        low, high = np.where(enough, low, middle), np.where(enough, middle, high)
+    return high
 
 
 @partial(jax.jit, static_argnames="flow")
-def _march(flow: Callable[[Array], Array], vector: Array, weights: Array, period: Array, substeps: int) -> Array:
+def _march(
+    flow: Callable[[Array], Array], vector: Array, weights: Array, period: Array, substeps: int | Array
+) -> Array:
     def term(carry, weight):
         power, total = carry
         power = power + period * flow(power)

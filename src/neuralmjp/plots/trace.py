@@ -4,6 +4,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from matplotlib.axes import Axes
 
+from ..errors import InputError
 from ..timeseries import TimeSeries
 from .palette import TRACE, state_colour
 
@@ -25,12 +26,17 @@ def plot_trace(
         states: state at each observation; None draws the observations alone.
         levels: (K,) height at which each state is drawn; the mean of its observations if not given.
     """
+    if len(data) != 1:
+        raise InputError(f"plot_trace draws one series, not {len(data)}: choose one, such as data[0]")
     values = data.values[:, feature]
     ax.plot(data.times, values, ".", markersize=2.5, color=TRACE, label="observed", rasterized=len(values) > 2000)
     if states is not None:
         for state in np.unique(states):
             here = states == state
-            level = np.nanmean(values[here]) if levels is None else levels[state]
+            seen = values[here & ~np.isnan(values)]
+            if levels is None and not seen.size:
+                continue  # no value tells where to draw it
+            level = seen.mean() if levels is None else levels[state]
             # NaN breaks the line wherever the path is elsewhere.
             ax.step(
                 data.times,

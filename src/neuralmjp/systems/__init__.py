@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from .flashing_ratchet import FlashingRatchet
     from .ion_channel import IonChannel
     from .lattice import lattice_flow, sparse_generator
-    from .lotka_volterra import lotka_volterra
     from .network_file import parse_network, read_network
+    from .predator_prey import lotka_volterra
     from .reaction_network import Reaction, ReactionNetwork
     from .system import Simulation, System
     from .two_mode import TwoMode
@@ -28,7 +28,7 @@ _HOMES = {
     "IonChannel": "ion_channel",
     "lattice_flow": "lattice",
     "sparse_generator": "lattice",
-    "lotka_volterra": "lotka_volterra",
+    "lotka_volterra": "predator_prey",  # a module of the same name would hide the function
     "parse_network": "network_file",
     "read_network": "network_file",
     "Reaction": "reaction_network",

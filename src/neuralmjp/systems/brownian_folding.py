@@ -13,7 +13,7 @@ from scipy.stats import ncx2
 from ..errors import InputError
 from ..mjp.precision import in_double_precision
 from ..timeseries import TimeSeries
-from .system import Grid, Simulation, System, check_size, randomness
+from .system import Grid, Simulation, System, check_request, randomness
 
 DIMENSION = 5
 STEP = 0.1
@@ -59,18 +59,24 @@ class BrownianFolding(System):
     ) -> Simulation:
         """Every step (regular), or `length` steps out of twice as many (irregular, shared)."""
         rng, key = randomness(seed)
-        length = length or self.default_length
+        length = self.default_length if length is None else length
+        check_request(grid, n_series, length, STEP if duration is None else duration)
         n_steps = length * (1 if grid == "regular" else 2) if duration is None else round(duration / STEP)
-        check_size(n_series, length, n_steps * STEP)
         if n_steps < length:
             raise InputError(
                 f"{length} observations do not fit into {n_steps} steps of {STEP}: ask for a longer duration"
+            )
+        stride, rest = divmod(n_steps, length)
+        if grid == "regular" and rest:
+            raise InputError(
+                f"{length} observations at equal gaps of whole steps need a duration that is a multiple of "
+                f"{length * STEP:g}, got {duration:g}"
             )
         start = jnp.asarray(rng.normal(-1.0, 2.0, (n_series, DIMENSION)))
         keys = jax.random.split(key, n_series)
         trajectory = np.asarray(_trajectories(start, keys, self.burn_in, n_steps), dtype=np.float64)
         if grid == "regular":
-            kept = np.tile(np.linspace(0, n_steps - 1, length).round().astype(int), (n_series, 1))
+            kept = np.tile(stride * np.arange(length), (n_series, 1))
         else:
             own = rng.random((n_series if grid == "irregular" else 1, n_steps)).argsort(-1)[:, :length]
             kept = np.tile(np.sort(own, axis=-1), (n_series // len(own), 1))

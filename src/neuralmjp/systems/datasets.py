@@ -12,7 +12,7 @@ from ..timeseries import TimeSeries
 from .brownian_folding import BrownianFolding
 from .flashing_ratchet import FlashingRatchet
 from .ion_channel import IonChannel
-from .lotka_volterra import lotka_volterra
+from .predator_prey import lotka_volterra
 from .system import Grid, Simulation, observation_times, randomness
 from .two_mode import TwoMode
 

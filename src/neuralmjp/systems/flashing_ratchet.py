@@ -8,7 +8,16 @@ from jaxtyping import Array, Float
 
 from ..mjp import simulate_states, stationary_distribution
 from ..timeseries import TimeSeries
-from .system import Grid, Simulation, System, finite_answers, observation_times, randomness, require_positive
+from .system import (
+    Grid,
+    Simulation,
+    System,
+    finite_answers,
+    observation_times,
+    randomness,
+    require_finite,
+    require_positive,
+)
 
 POSITION = np.array([0, 1, 2, 0, 1, 2])
 POTENTIAL_ON = np.array([True, True, True, False, False, False])
@@ -36,6 +45,7 @@ class FlashingRatchet(System):
     default_duration: ClassVar[float] = 2.5
 
     def __post_init__(self):
+        require_finite(self.name, V=self.V)
         require_positive(self.name, r=self.r, b=self.b, temperature=self.temperature)
 
     @property
@@ -52,7 +62,9 @@ class FlashingRatchet(System):
         xp = traced[0].__array_namespace__() if traced else np
         step = POSITION[None, :] - POSITION[:, None]
         same = POTENTIAL_ON[None, :] == POTENTIAL_ON[:, None]
-        moved = xp.where(POTENTIAL_ON[:, None], xp.exp(-self.V * step / (2 * self.temperature)), self.b)
+        with np.errstate(over="ignore"):  # a rate that overflows is refused where it is used
+            downhill = xp.exp(-self.V * step / (2 * self.temperature))
+        moved = xp.where(POTENTIAL_ON[:, None], downhill, self.b)
         return xp.where(same & (step != 0), moved, xp.where(~same & (step == 0), self.r, 0.0))
 
     def simulate(
@@ -66,7 +78,7 @@ class FlashingRatchet(System):
     ) -> Simulation:
         rng, key = randomness(seed)
         window = self.default_duration if duration is None else duration
-        times = observation_times(grid, n_series, length or self.default_length, window, rng)
+        times = observation_times(grid, n_series, self.default_length if length is None else length, window, rng)
         return self.observed(times, key)
 
     def observed(self, times: Float[np.ndarray, "series time"], key: Array) -> Simulation:

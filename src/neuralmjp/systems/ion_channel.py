@@ -10,7 +10,16 @@ from scipy import signal
 from ..errors import InputError
 from ..mjp import check_rates, simulate_states, stationary_distribution
 from ..timeseries import TimeSeries
-from .system import Grid, Simulation, System, check_size, finite_answers, observation_times, randomness
+from .system import (
+    Grid,
+    Simulation,
+    System,
+    check_request,
+    finite_answers,
+    observation_times,
+    randomness,
+    require_finite,
+)
 
 # Rates per second (bottom, middle, top) that reproduce what the paper found for the viral channel Kcv-MT325: the least
 # squares solution for its tables of passage times, stationary law and timescales, for one second and for all of it.
@@ -50,6 +59,8 @@ class IonChannel(System):
     def __post_init__(self):
         if len(check_rates(self.rates)) != len(self.levels):
             raise InputError(f"{self.name}: {len(self.levels)} levels need as many states in the rates")
+        require_finite(self.name, **{f"level_{i}": level for i, level in enumerate(self.levels)})
+        require_finite(self.name, noise_sd=self.noise_sd, frequency=self.frequency)
         if not (self.noise_sd >= 0 and self.frequency > 0):
             raise InputError(f"{self.name}: noise_sd must not be negative and frequency must be positive")
         if self.cutoff is not None and not 0 < self.cutoff < self.frequency / 2:
@@ -60,14 +71,17 @@ class IonChannel(System):
     @classmethod
     def paper(cls, recording: Literal["one-second", "full"] = "full") -> "IonChannel":
         """The channel with the rates that the paper inferred from its recording."""
+        if recording not in PAPER_RATES:
+            raise InputError(f"the recording must be one of {', '.join(PAPER_RATES)}, got {recording!r}")
         return cls(rates=PAPER_RATES[recording])
 
     @property
     def parameters(self) -> dict[str, float]:
+        """Rates, levels, noise, sampling; a cutoff of infinity is no filter."""
         named = {f"rate_{i}_{j}": rate for i, row in enumerate(self.rates) for j, rate in enumerate(row) if i != j}
         named |= {f"level_{i}": level for i, level in enumerate(self.levels)}
         named |= {"noise_sd": self.noise_sd, "frequency": self.frequency}
-        return named if self.cutoff is None else {**named, "cutoff": self.cutoff}
+        return {**named, "cutoff": np.inf if self.cutoff is None else self.cutoff}
 
     def _replaced(self, changes: dict[str, float]) -> "IonChannel":
         values = {**self.parameters, **changes}
@@ -78,7 +92,7 @@ class IonChannel(System):
             levels=tuple(values[f"level_{i}"] for i in n_states),
             noise_sd=values["noise_sd"],
             frequency=values["frequency"],
-            cutoff=values.get("cutoff"),
+            cutoff=None if values["cutoff"] == np.inf else values["cutoff"],
         )
 
     def simulate(
@@ -92,14 +106,23 @@ class IonChannel(System):
     ) -> Simulation:
         """`length` samples at the sampling frequency (regular), or as many at random times (irregular, shared)."""
         rng, key = randomness(seed)
-        length = length or (self.default_length if duration is None else round(duration * self.frequency))
+        if duration is not None:
+            check_request(grid, n_series, 2, duration)
+        fitting = self.default_length if duration is None else round(duration * self.frequency)
+        length = fitting if length is None else length
+        if grid == "regular" and duration is not None and length != fitting:
+            raise InputError(
+                f"{self.name}: {duration:g} s at {self.frequency:g} Hz are {fitting} samples, not {length}: "
+                "give the duration or the length alone"
+            )
         if self.cutoff is not None and grid != "regular":
             raise InputError(f"{self.name}: a filtered current is sampled on a regular grid only")
         if grid == "regular":
-            check_size(n_series, length, length / self.frequency)
+            check_request(grid, n_series, length, length / self.frequency)
             times = np.tile(np.arange(length) / self.frequency, (n_series, 1))
         else:
-            times = observation_times(grid, n_series, length, duration or length / self.frequency, rng)
+            window = length / self.frequency if duration is None else duration
+            times = observation_times(grid, n_series, length, window, rng)
         law = stationary_distribution(self.rates)
         if self.cutoff is None:
             states = simulate_states(self.rates, times, initial=law, key=key)

@@ -57,9 +57,13 @@ def parse_network(text: str, *, name: str = "reaction-network", where: str = "ne
                 reaction, value = _reaction(content)
                 reactions.append(reaction)
                 if value is not None:
+                    if reaction.constant in constants:
+                        raise ValueError(f"{reaction.constant!r} has a value already; give it once")
                     constants[reaction.constant] = value
             else:
                 key, words = _setting(content)
+                if key in settings:
+                    raise ValueError(f"{key!r} is set already; set it once")
                 settings[key] = words
         except ValueError as error:
             raise InputError(f"{where}, line {number}: {error}") from None
@@ -91,9 +95,17 @@ def _side(side: str) -> dict[str, int]:
 def _setting(content: str) -> tuple[str, list[str]]:
     word, *rest = content.split()
     if word in ("box", "start") and len(rest) == 2:
+        if not re.fullmatch(r"\d+" if word == "box" else r"\d+(\.\.\d+)?", rest[1]):
+            raise ValueError(f"{rest[1]!r} is no whole number" + " and no range such as 5..20" * (word == "start"))
         return f"{word} {rest[0]}", rest[1:]
-    if (word in ("births-at-zero", "duration", "unit") and len(rest) == 1) or (word == "noise" and len(rest) in (1, 2)):
+    if word in ("births-at-zero", "duration") and len(rest) == 1:
+        return word, [str(float(rest[0]))]
+    if word == "unit" and len(rest) == 1:
         return word, rest
+    if word == "noise" and len(rest) in (1, 2):
+        if rest[0] not in NOISES:
+            raise ValueError(f"noise must be one of {', '.join(NOISES)}, got {rest[0]!r}")
+        return word, [rest[0], *(str(float(scale)) for scale in rest[1:])]
     raise ValueError(
         f"cannot read {content!r}; expected a reaction, or one of: box SPECIES N, start SPECIES A..B, "
         f"births-at-zero RATE, noise {'|'.join(NOISES)} [SCALE], duration T, unit NAME"
@@ -104,12 +116,12 @@ def _network(
     reactions: list[Reaction], constants: dict[str, float], settings: dict[str, list[str]], name: str, where: str
 ) -> ReactionNetwork:
     species = tuple(dict.fromkeys(s for r in reactions for s in (*r.consumed, *r.produced)))
+    if not species:
+        raise InputError(f"{where}: the reactions have no species; write one, such as 'X -> 2 X @ alpha = 0.5'")
     for setting in settings:
         if " " in setting and setting.split()[1] not in species:
             raise InputError(f"{where}: {setting!r} names a species that no reaction has")
     noise = settings.get("noise", ["gaussian", "1.0"])
-    if noise[0] not in NOISES:
-        raise InputError(f"{where}: noise must be one of {', '.join(NOISES)}, got {noise[0]!r}")
     try:
         largest = tuple(int(settings.get(f"box {s}", [DEFAULT_LARGEST])[0]) for s in species)
         starts = []
@@ -129,5 +141,5 @@ def _network(
             time_unit=settings.get("unit", ["time unit"])[0],
             name=name,
         )
-    except ValueError as error:  # InputError is one, with its line already
+    except InputError as error:
         raise InputError(f"{where}: {error}") from None

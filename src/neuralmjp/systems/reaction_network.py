@@ -1,7 +1,7 @@
 """Reaction networks: species that are made, eaten and turned into each other, in a bounded box of counts."""
 
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, get_args
 
 import jax.numpy as jnp
 import numpy as np
@@ -101,7 +101,10 @@ class ReactionNetwork(System):
                 raise InputError(f"no value is given for the rate constant {reaction.constant!r}")
             if max(reaction.consumed.values(), default=0) > MOST_CONSUMED:
                 raise InputError(f"the reaction at {reaction.constant} consumes more than {MOST_CONSUMED} of a species")
-        for name, value in {**self.constants, "births_at_zero": self.births_at_zero, "noise": self.noise_scale}.items():
+        if self.noise not in get_args(Noise):
+            raise InputError(f"{self.name}: noise must be one of {', '.join(get_args(Noise))}, got {self.noise!r}")
+        others = (("births_at_zero", self.births_at_zero), ("noise_scale", self.noise_scale))
+        for name, value in (*self.constants.items(), *others):
             if not (value >= 0 and np.isfinite(value)):
                 raise InputError(f"{self.name}: {name} must not be negative, got {value}")
         for one, most, (low, high) in zip(self.species, self.largest, self.start, strict=True):
@@ -148,7 +151,7 @@ class ReactionNetwork(System):
     ) -> Simulation:
         rng, key = randomness(seed)
         window = self.duration if duration is None else duration
-        times = observation_times(grid, n_series, length or self.default_length, window, rng)
+        times = observation_times(grid, n_series, self.default_length if length is None else length, window, rng)
         return self.observed(times, rng, key)
 
     @in_double_precision

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import jax
 import numpy as np
@@ -10,6 +10,7 @@ from jaxtyping import Float, Int
 
 from ..errors import InputError
 from ..mjp import entropy_production, mfpt, stationary_distribution, timescales
+from ..mjp.precision import in_double_precision
 from ..timeseries import TimeSeries
 
 Grid = Literal["irregular", "shared", "regular"]
@@ -44,11 +45,12 @@ class System(ABC):
     def _replaced(self, changes: dict[str, float]) -> "System":
         """The same system with other values for some of its parameters."""
 
-    def with_parameters(self, **changes: float) -> "System":
+    def with_parameters(self, /, **changes: float) -> "System":
         """The same system with some parameters changed; an unknown name or a value out of range is an error."""
         for name in changes:
             if name not in self.parameters:
-                raise InputError(f"{self.name} has no parameter {name!r}; it has {', '.join(self.parameters)}")
+                known = ", ".join(self.parameters) or "none"
+                raise InputError(f"{self.name} has no parameter {name!r}; it has {known}")
         return self._replaced(changes)
 
     @abstractmethod
@@ -83,15 +85,10 @@ def observation_times(
     grid: Grid, n_series: int, length: int, duration: float, rng: np.random.Generator
 ) -> Float[np.ndarray, "series time"]:
     """The paper's three grids: every series its own uniform times, one draw shared by all, or equidistant."""
-    check_size(n_series, length, duration)
+    check_request(grid, n_series, length, duration)
     if grid == "irregular":
         return np.sort(rng.uniform(0.0, duration, (n_series, length)), axis=-1)
-    if grid == "shared":
-        times = np.sort(rng.uniform(0.0, duration, length))
-    elif grid == "regular":
-        times = np.linspace(0.0, duration, length)
-    else:
-        raise InputError(f"grid must be irregular, shared or regular, got {grid!r}")
+    times = np.sort(rng.uniform(0.0, duration, length)) if grid == "shared" else np.linspace(0.0, duration, length)
     return np.tile(times, (n_series, 1))
 
 
@@ -102,8 +99,17 @@ def require_positive(system: str, **values: Any) -> None:
             raise InputError(f"{system}: {name} must be positive, got {value}")
 
 
-def check_size(n_series: int, length: int, duration: float) -> None:
-    """One line for sizes that make no data."""
+def require_finite(system: str, **values: Any) -> None:
+    """One line for a parameter that must be a finite number; traced values pass."""
+    for name, value in values.items():
+        if not isinstance(value, jax.Array) and not np.isfinite(value):
+            raise InputError(f"{system}: {name} must be finite, got {value}")
+
+
+def check_request(grid: Grid, n_series: int, length: int, duration: float) -> None:
+    """One line for a request that makes no data."""
+    if grid not in get_args(Grid):
+        raise InputError(f"grid must be irregular, shared or regular, got {grid!r}")
     if n_series < 1:
         raise InputError(f"the number of series must be at least 1, got {n_series}")
     if length < 2:
@@ -112,8 +118,9 @@ def check_size(n_series: int, length: int, duration: float) -> None:
         raise InputError(f"the duration must be positive and finite, got {duration}")
 
 
+@in_double_precision  # else JAX would see the low half of a large seed only
 def randomness(seed: int) -> tuple[np.random.Generator, jax.Array]:
     """One seed, two sources: NumPy's for times and noise in double precision, JAX's for the process."""
-    if seed < 0:
-        raise InputError(f"a seed must not be negative, got {seed}")
+    if not 0 <= seed < 2**63:
+        raise InputError(f"a seed must not be negative and must be below 2^63, got {seed}")
     return np.random.default_rng(seed), jax.random.key(seed)

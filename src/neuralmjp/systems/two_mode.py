@@ -13,7 +13,17 @@ from ..mjp.precision import in_double_precision
 from ..mjp.processes import JumpProcess
 from ..mjp.simulate import gaps_from_times, observe_many
 from ..timeseries import TimeSeries
-from .system import Grid, Simulation, System, check_size, finite_answers, randomness, require_positive
+from .system import (
+    Grid,
+    Simulation,
+    System,
+    check_request,
+    finite_answers,
+    observation_times,
+    randomness,
+    require_finite,
+    require_positive,
+)
 
 # The paper draws observation times from "a Poisson point process with intensity 1/lambda = 0.35". Read as a mean gap
 # of 0.35, its 67 observations span 23 time units; read as an intensity, 191.
@@ -69,6 +79,7 @@ class TwoMode(System):
 
     def __post_init__(self):
         require_positive(self.name, up=self.up, down=self.down, relaxation=self.relaxation, dispersion=self.dispersion)
+        require_finite(self.name, low=self.low, high=self.high, noise_sd=self.noise_sd)
         if self.noise_sd < 0:
             raise InputError(f"{self.name}: noise_sd must not be negative, got {self.noise_sd}")
         if self.reading not in READINGS:
@@ -95,12 +106,17 @@ class TwoMode(System):
         duration: float | None = None,
         seed: int,
     ) -> Simulation:
-        """Series observed at the points of a Poisson process (irregular, shared), or at its mean gap (regular)."""
+        """Series observed at the points of a Poisson process (irregular, shared), or at its mean gap (regular).
+
+        With a duration, the process has `length` points in [0, duration]: given their number they are uniform there.
+        """
         rng, key = randomness(seed)
-        length = length or self.default_length
-        gap = READINGS[self.reading] if duration is None else duration / length
-        check_size(n_series, length, gap * length)
-        if grid == "regular":
+        length = self.default_length if length is None else length
+        gap = READINGS[self.reading]
+        check_request(grid, n_series, length, gap if duration is None else duration)
+        if duration is not None:
+            times = observation_times(grid, n_series, length, duration, rng)
+        elif grid == "regular":
             times = np.tile(gap * np.arange(length), (n_series, 1))
         else:
             own = rng.exponential(gap, (n_series if grid == "irregular" else 1, length)).cumsum(-1)

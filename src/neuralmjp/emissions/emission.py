@@ -1,0 +1,131 @@
+"""What every emission offers: the density of an observation in each state, and how to learn it."""
+
+from abc import abstractmethod
+from typing import Any, Literal, NamedTuple
+
+import equinox as eqx
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int
+
+Params = dict[str, Any]  # arrays by name; the first axis counts states, except for names that begin with "shared"
+Kind = Literal["real", "positive", "probability"]
+
+
+class Observations(NamedTuple):
+    """Observations with any leading axes; values are 0 where they are missing."""
+
+    values: Float[Array, "*lead feature"]
+    mask: Bool[Array, "*lead feature"] | None  # None when nothing is missing
+    previous: Float[Array, "*lead feature"]  # the observation before, of the same series
+    has_previous: Bool[Array, "*lead feature"]
+    gap: Float[Array, "*lead"]
+
+
+class Natural(NamedTuple):
+    """One parameter as people know it."""
+
+    value: Float[Array, "..."]
+    kind: Kind  # how an interval for it is made: on the plain, the log or the logit scale
+
+
+class Emission(eqx.Module):
+    """p(x | z). The object holds choices; what is learned travels in `params`."""
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """As the command line calls it."""
+
+    @property
+    @abstractmethod
+    def real_valued(self) -> bool:
+        """Values are real numbers that may be shifted and scaled before a fit."""
+
+    @abstractmethod
+    def start(self, values: Float[np.ndarray, "row feature"], n_states: int, rng: np.random.Generator | None) -> Params:
+        """Starting parameters from the data: a sensible one, or a random variation of it when `rng` is given."""
+
+    @abstractmethod
+    def log_prob(self, params: Params, seen: Observations) -> Float[Array, "*lead state"]:
+        """Log density of each observation in each state; missing components count nothing."""
+
+    @abstractmethod
+    def maximised(self, params: Params, seen: Observations, weights: Float[Array, "*lead state"]) -> Params | None:
+        """Parameters that maximise the weighted log density (the M step), or None where there is no closed form."""
+
+    @abstractmethod
+    def learned(self, params: Params) -> Params:
+        """Which entries of the parameters are free: arrays of bool."""
+
+    @abstractmethod
+    def natural(self, params: Params) -> dict[str, Natural]:
+        """The parameters as people know them; traceable."""
+
+    @abstractmethod
+    def rescaled(
+        self, params: Params, shift: Float[np.ndarray, "feature"], scale: Float[np.ndarray, "feature"]
+    ) -> Params:
+        """Parameters for shift + scale * x, given those for x."""
+
+    @abstractmethod
+    def sample(
+        self, params: Params, states: Int[np.ndarray, "time"], gaps: Float[np.ndarray, "time"], rng: np.random.Generator
+    ) -> Float[np.ndarray, "time feature"]:
+        """Observations of one series, given its states and the gap before each."""
+
+    @abstractmethod
+    def locations(self, params: Params) -> Float[np.ndarray, "state"] | None:
+        """A number per state that orders states for people, or None where there is none."""
+
+
+def reordered(params: Params, order: Int[np.ndarray, "state"]) -> Params:
+    """The same emission with states renumbered: new state k is old state order[k]."""
+    return {name: value if name.startswith("shared") else np.asarray(value)[order] for name, value in params.items()}
+
+
+def everything(params: Params) -> Params:
+    """Every entry is learned."""
+    return {name: np.ones(np.shape(value), dtype=bool) for name, value in params.items()}
+
+
+def per_state(seen: Observations) -> tuple[Array, Array | float]:
+    """Values and weights with an axis for states before the features: (..., 1, D)."""
+    return seen.values[..., None, :], 1.0 if seen.mask is None else seen.mask[..., None, :]
+
+
+def starting_centres(
+    values: Float[np.ndarray, "row feature"], n_states: int, rng: np.random.Generator | None
+) -> Float[np.ndarray, "state feature"]:
+    """Where states might lie: evenly spaced levels for one signal, k-means for several; random rows if `rng` is given.
+
+    Evenly spaced levels between robust extremes find rare levels that k-means gives away.
+    """
+    complete = values[~np.isnan(values).any(-1)]
+    if len(complete) < n_states:
+        complete = np.where(np.isnan(values), np.nanmean(values, axis=0), values)
+    if rng is not None:
+        return _spread_out(complete, n_states, rng)
+    if values.shape[1] == 1:
+        low, high = np.quantile(complete[:, 0], [0.005, 0.995])
+        return np.linspace(low, high, n_states)[:, None]
+    return _k_means(complete, _spread_out(complete, n_states, np.random.default_rng(0)))
+
+
+def _spread_out(rows: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
+    """Rows far from each other (k-means++ seeding), on at most 10,000 of them."""
+    rows = rows[rng.permutation(len(rows))[:10_000]]
+    scale = np.maximum(rows.std(0), np.finfo(float).tiny)
+    chosen = [rows[0]]
+    for _ in range(n - 1):
+        distance = np.min([(((rows - c) / scale) ** 2).sum(-1) for c in chosen], axis=0)
+        total = distance.sum()
+        chosen.append(rows[rng.choice(len(rows), p=distance / total if total > 0 else None)])
+    return np.array(chosen)
+
+
+def _k_means(rows: np.ndarray, centres: np.ndarray) -> np.ndarray:
+    from scipy.cluster.vq import kmeans2
+
+    scale = np.maximum(rows.std(0), np.finfo(float).tiny)
+    found, _ = kmeans2(rows[:100_000] / scale, centres / scale, minit="matrix", missing="warn")
+    return found * scale

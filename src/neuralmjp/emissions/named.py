@@ -1,0 +1,101 @@
+"""Emissions by the names people type."""
+
+from typing import Any
+
+import numpy as np
+
+from ..errors import InputError
+from ..mjp.types import ArrayLike
+from ..timeseries import TimeSeries
+from .categorical import Categorical
+from .counts import NegativeBinomial, Poisson
+from .emission import Emission
+from .gaussian import FullGaussian, Gaussian
+from .heavy import GaussianMixture, StudentT
+from .memory import OrnsteinUhlenbeck
+from .neural import NeuralGaussian
+
+PLAIN: dict[str, type[Emission]] = {
+    "gaussian": Gaussian,
+    "gaussian-full": FullGaussian,
+    "student-t": StudentT,
+    "poisson": Poisson,
+    "negative-binomial": NegativeBinomial,
+    "mixture": GaussianMixture,
+    "neural": NeuralGaussian,
+    "ornstein-uhlenbeck": OrnsteinUhlenbeck,
+}
+NAMES = ("categorical", *PLAIN)
+
+
+def named_emission(
+    name: str, data: TimeSeries, n_states: int, *, misread: ArrayLike | None = None, ignore: tuple[float, ...] = ()
+) -> Emission:
+    """An emission by name; `auto` looks at the data.
+
+    Args:
+        name: one of `NAMES`, or auto.
+        data: what it is for; the labels of a categorical emission are those found here, sorted.
+        n_states: K.
+        misread: (K, C) table of 0 and 1: which labels each state can show.
+        ignore: labels that are no states (censored).
+    """
+    if misread is not None and name not in ("auto", "categorical"):
+        raise InputError(f"a table of misreadings is for categorical observations, not for {name}")
+    if name == "auto":
+        name = automatic(data, n_states, labelled=misread is not None)
+    if name == "categorical":
+        return categorical(data, n_states, misread, ignore)
+    if name not in PLAIN:
+        raise InputError(f"no emission {name!r}; there are {', '.join(NAMES)}")
+    return PLAIN[name]()
+
+
+def automatic(data: TimeSeries, n_states: int, *, labelled: bool = False) -> str:
+    """Categorical where the values are as few whole numbers as there are states; else Gaussian."""
+    if labelled:
+        return "categorical"
+    seen = data.values[data.mask]
+    few = data.n_features == 1 and len(np.unique(seen[:100_000])) <= n_states and (seen == np.round(seen)).all()
+    return "categorical" if few else "gaussian"
+
+
+def categorical(data: TimeSeries, n_states: int, misread: ArrayLike | None, ignore: tuple[float, ...]) -> Categorical:
+    """Labels of the data, sorted; the states themselves if there are as many and no misreading is declared."""
+    if data.n_features != 1:
+        raise InputError(f"categorical observations are one column of labels, the data have {data.n_features}")
+    labels = np.unique(data.values[data.mask])
+    labels = tuple(float(label) for label in labels if label not in ignore)
+    if len(labels) > 1000:
+        raise InputError(f"the column {data.value_names[0]!r} holds {len(labels)} different labels: is it a signal?")
+    if misread is None:
+        shows: Any = np.eye(n_states) if len(labels) == n_states else np.ones((n_states, len(labels)))
+        return Categorical(labels, shows)
+    shows = np.asarray(misread)
+    if shows.shape != (n_states, len(labels)):
+        raise InputError(
+            f"the table of misreadings is {shows.shape[0]} x {shows.shape[-1]}, but there are {n_states} states and "
+            f"{len(labels)} labels"
+        )
+    # A state shows its own label whether or not the table says so.
+    return Categorical(labels, shows.astype(bool) | np.eye(*shows.shape, dtype=bool))
+
+
+def options_of(emission: Emission) -> dict[str, Any]:
+    """What is needed, beside the name, to make the same emission again."""
+    if isinstance(emission, Categorical):
+        return {"labels": list(emission.labels), "shows": emission.readable.astype(int).tolist()}
+    if isinstance(emission, GaussianMixture):
+        return {"n_components": emission.n_components}
+    if isinstance(emission, NeuralGaussian):
+        return {"hidden": list(emission.hidden)}
+    return {}
+
+
+def from_options(name: str, options: dict[str, Any]) -> Emission:
+    """The emission that `options_of` describes."""
+    if name == "categorical":
+        return Categorical(tuple(options["labels"]), options["shows"])
+    if name not in PLAIN:
+        raise InputError(f"an emission of the kind {name!r} cannot be loaded: it was code, not data")
+    return PLAIN[name](**{key: tuple(v) if isinstance(v, list) else v for key, v in options.items()})

@@ -1,0 +1,10 @@
+"""The exact engine: the likelihood of a hidden jump process with few states is tractable, and nothing beats it.
+
+layout       all series as a few long lanes
+transitions  exp(F t) for many gaps at once
+chain        forward and backward passes, and the derivative they give
+model        rates, emission and initial law as one function of one vector
+evidence     a data set as that function needs it
+starts, em   starting values; expectation maximisation from many starts
+fit          the maximum
+"""

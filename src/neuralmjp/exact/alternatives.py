@@ -1,0 +1,96 @@
+"""Intervals that do not trust the curvature: profile likelihood for one rate, parametric bootstrap for everything."""
+
+from dataclasses import replace
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.stats import chi2
+
+from ..errors import InputError
+from ..fitted import LEVEL, FittedMJP, Interval
+from ..mjp.precision import in_double_precision
+from ..priors import FreeRates
+from ..timeseries import TimeSeries
+from .fit import ExactFit, Progress, climb, fit
+
+WIDEST = 12.0  # how far, in log rate, the end of an interval is looked for
+
+
+@in_double_precision
+def profile_interval(found: ExactFit, bounds: np.ndarray, jump: tuple[int, int]) -> Interval:
+    """The rates of one jump that the data do not reject, with everything else fitted anew for each.
+
+    Twice the loss of log-likelihood stays below the 95 % point of chi-square with one degree of freedom. An end that is
+    not reached within a factor of e^12 is 0 or infinite.
+    """
+    model = found.model.rate_model
+    if not isinstance(model, FreeRates) or model.parameter_of[jump] < 0:
+        raise InputError(f"the jump {jump[0]} -> {jump[1]} has no rate of its own to profile")
+    k = int(model.parameter_of[jump])
+    best = found.theta
+    top = found.objective(best)[0]
+    allowed = chi2.isf(1 - LEVEL, 1) / 2
+
+    def loss(log_rate: float) -> float:
+        held = bounds.copy()
+        held[k] = log_rate
+        start = best.copy()
+        start[k] = log_rate
+        theta, _, _ = climb(found.model, found.packing, found.laid, start, held, lambda *_: None)
+        return float(top - found.objective(theta)[0] - allowed)
+
+    def end(direction: float) -> float:
+        step = 0.1
+        while step < WIDEST:
+            if loss(best[k] + direction * step) > 0:
+                return brentq(loss, best[k], best[k] + direction * step, xtol=1e-4)  # type: ignore[return-value]
+            step *= 2
+        return direction * np.inf
+
+    lower, upper = end(-1.0), end(1.0)
+    return Interval(np.exp(best[k]), np.exp(lower), np.exp(upper))
+
+
+@in_double_precision
+def bootstrap(
+    fitted: FittedMJP, data: TimeSeries, n: int, *, seed: int, progress: Progress = lambda *_: None
+) -> FittedMJP:
+    """The same fit with intervals from data sets simulated from it and fitted like the real one."""
+    if fitted.panel.exact_entry is not None:
+        raise InputError("the bootstrap cannot simulate exact times of entry: use the observed information")
+    rates, emissions = [], []
+    for k in range(n):
+        progress("bootstrap", k / n)
+        again = fit(
+            resimulated(fitted, data, seed=seed + k + 1),
+            fitted.model,
+            panel=fitted.panel,
+            restarts=1,
+            seed=seed,
+            start=fitted.parameters,
+        )
+        rates.append(again.rates)
+        scaled = fitted.emission.rescaled(again.parameters.emission, again.scaling.shift, again.scaling.scale)
+        emissions.append({name: np.asarray(entry.value) for name, entry in fitted.emission.natural(scaled).items()})
+    samples = np.stack(rates)
+    tail = (1 - LEVEL) / 2
+
+    def between(drawn: np.ndarray, mean: np.ndarray) -> Interval:
+        return Interval(mean, *np.quantile(drawn, [tail, 1 - tail], axis=0))
+
+    intervals = {"rates": between(samples, fitted.rates)}
+    for name, entry in fitted.emission.natural(fitted.parameters.emission).items():
+        intervals[f"emission.{name}"] = between(np.stack([e[name] for e in emissions]), np.asarray(entry.value))
+    if "parameters" in fitted.intervals:
+        raise_to = np.stack([np.exp(fitted.model.rate_model.nearest(sample)) for sample in samples])
+        intervals["parameters"] = between(raise_to, fitted.intervals["parameters"].mean)
+    return replace(
+        fitted, rate_samples=samples, intervals=intervals, uncertainty=f"parametric bootstrap, {n} data sets"
+    )
+
+
+def resimulated(fitted: FittedMJP, data: TimeSeries, *, seed: int) -> TimeSeries:
+    """New values from the fitted process at the times of the data, missing where the data are."""
+    parts = [fitted.simulate(one.times, seed=seed * 1_000_003 + k).values for k, one in enumerate(data)]
+    values = np.where(data.mask, np.concatenate(parts), np.nan)
+    return TimeSeries(data.times, values, data.offsets, data.names, data.value_names, data.time_unit)

@@ -1,0 +1,150 @@
+"""From a data set to what the likelihood needs: observations in lanes, with what is known for certain."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
+
+from ..emissions import Categorical, Emission, Observations
+from ..errors import InputError
+from ..timeseries import TimeSeries
+from .chain import Chain
+from .layout import Layout, lay_out
+from .model import Evidence
+
+
+@dataclass(frozen=True)
+class Panel:
+    """What is special about panel data (patients seen now and then). States are named by their labels in the data.
+
+    Args:
+        exact_entry: absorbing state whose time of entry is known exactly (death).
+        first_known: the first observation of every series is read truly.
+        censored: label -> states it may stand for: {99: (1, 2)}.
+    """
+
+    exact_entry: float | None = None
+    first_known: bool = False
+    censored: Mapping[float, Sequence[float]] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return self.exact_entry is not None or self.first_known or bool(self.censored)
+
+
+@dataclass(frozen=True)
+class Laid:
+    """Evidence, and the way back from lanes to observations."""
+
+    evidence: Evidence
+    layout: Layout
+    log_scale: float  # what standardising the values took from the log density
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """Values are shifted and scaled for the fit, so that nobody has to care about units."""
+
+    shift: Float[np.ndarray, "feature"]
+    scale: Float[np.ndarray, "feature"]
+
+    @classmethod
+    def of(cls, emission: Emission, values: Float[np.ndarray, "row feature"]) -> "Scaling":
+        if not emission.real_valued:
+            return cls(np.zeros(values.shape[1]), np.ones(values.shape[1]))
+        scale = np.nanstd(values, axis=0)
+        if not (scale > 0).all():
+            raise InputError(
+                f"value {int(np.argmin(scale))} never changes: nothing can be learned from a constant; leave it out"
+            )
+        return cls(np.nanmean(values, axis=0), scale)
+
+
+def emission_values(emission: Emission, values: Float[np.ndarray, "row feature"], panel: Panel) -> np.ndarray:
+    """Values as the emission reads them: labels become codes, censored ones count as missing."""
+    if not isinstance(emission, Categorical):
+        if panel:
+            raise InputError("exact entry, first-known and censored states are for categorical observations")
+        return values
+    if values.shape[1] != 1:
+        raise InputError(f"categorical observations are one column of labels, got {values.shape[1]}")
+    hidden = np.isin(values, [float(code) for code in panel.censored])
+    return emission.codes(np.where(hidden, np.nan, values))
+
+
+def make_evidence(data: TimeSeries, emission: Emission, n_states: int, scaling: Scaling, panel: Panel) -> Laid:
+    """Lay a data set out for a model with `n_states` states."""
+    layout = lay_out(data, n_states)
+    values = (emission_values(emission, data.values, panel) - scaling.shift) / scaling.scale
+    mask = ~np.isnan(values)
+    first = np.zeros(len(values), dtype=bool)
+    first[data.offsets[:-1]] = True
+    filled = np.where(mask, values, 0.0)
+    previous, known = np.roll(filled, 1, axis=0), np.roll(mask, 1, axis=0) & ~first[:, None]
+    gaps = np.where(first, 0.0, np.diff(data.times, prepend=0.0))
+    override = panel_override(data, emission, n_states, panel, first)
+    entered = None
+    if panel.exact_entry is not None:
+        entered = (data.values[:, 0] == panel.exact_entry) & ~first
+        _check_last(data, entered)
+
+    def laid(rows, padding):
+        return jnp.asarray(layout.gather(rows, padding))
+
+    seen = Observations(
+        values=laid(filled, filled[0]),  # padding repeats a real value: zero may lie outside a density's range
+        mask=None if mask.all() else laid(mask, False),
+        previous=laid(previous, 0.0),
+        has_previous=laid(known, False),
+        gap=laid(gaps, 0.0),
+    )
+    evidence = Evidence(
+        seen=seen,
+        valid=jnp.asarray(layout.rows >= 0),
+        override=None if override is None else laid(override, np.nan),
+        entered=None if entered is None else laid(entered, False),
+        absorbing=None if entered is None else jnp.asarray(_state_of(emission, panel.exact_entry)),
+        chain=Chain(jnp.asarray(layout.starts), jnp.asarray(layout.gap_index)),
+        gaps=jnp.asarray(layout.gaps),
+    )
+    return Laid(evidence, layout, -float((mask * np.log(scaling.scale)).sum()))
+
+
+def panel_override(
+    data: TimeSeries, emission: Emission, n_states: int, panel: Panel, first: np.ndarray
+) -> Float[np.ndarray, "row state"] | None:
+    """Log density (0 or -inf) where the state is known to be one of a set; NaN elsewhere."""
+    if not panel.first_known and not panel.censored and panel.exact_entry is None:
+        return None
+    override = np.full((len(data.values), n_states), np.nan)
+    labels = data.values[:, 0]
+    if panel.first_known:
+        codes = np.array([_state_of(emission, label) for label in labels[first]])
+        override[first] = np.where(np.eye(n_states)[codes] > 0, 0.0, -np.inf)
+    if panel.exact_entry is not None:
+        dead = labels == panel.exact_entry
+        override[dead] = np.where(np.arange(n_states) == _state_of(emission, panel.exact_entry), 0.0, -np.inf)
+    for label, states in panel.censored.items():
+        possible = np.isin(np.arange(n_states), [_state_of(emission, state) for state in states])
+        override[labels == float(label)] = np.where(possible, 0.0, -np.inf)
+    return override
+
+
+def _state_of(emission: Emission, label: float | None) -> int:
+    assert isinstance(emission, Categorical)
+    if label not in emission.labels:
+        raise InputError(f"no state has the label {label:g}; labels are {', '.join(f'{x:g}' for x in emission.labels)}")
+    return emission.labels.index(float(label))
+
+
+def _check_last(data: TimeSeries, entered: np.ndarray) -> None:
+    last = np.zeros(len(entered), dtype=bool)
+    last[data.offsets[1:] - 1] = True
+    early = np.flatnonzero(entered & ~last)
+    if early.size:
+        series = int(np.searchsorted(data.offsets, early[0], side="right")) - 1
+        raise InputError(
+            f"series {data.names[series]!r} goes on after time {data.times[early[0]]:g}, when it entered the absorbing "
+            "state: remove what follows, or do not declare the state absorbing"
+        )

@@ -1,0 +1,254 @@
+"""Maximum likelihood: EM from several starts, then a gradient to the top."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
+from scipy.optimize import minimize
+
+from ..emissions import reordered
+from ..errors import InputError
+from ..mjp import stationary_distribution
+from ..mjp.generators import generator_from_rates
+from ..mjp.precision import in_double_precision
+from ..priors import FreeRates, ReversibleRates, rates_of
+from ..timeseries import TimeSeries
+from .chain import forward
+from .em import run_em
+from .evidence import Laid, Panel, Scaling, emission_values, make_evidence
+from .model import Model, Parameters, initial_law, log_emissions, value_and_gradient
+from .packing import Packing
+from .starts import crude_rates, em_emission, nearest_states, refined
+from .transitions import halving_needed, transition_table
+
+EM_ITERATIONS = 60
+GRADIENT_ITERATIONS = 500
+# A gradient below this many nats per unit of a log parameter is flat for every purpose.
+FLAT = 1e-2
+# EM from several starts runs on at most this many observations; the gradient sees all of them.
+EM_OBSERVATIONS = 200_000
+FASTEST_PER_GAP = 1e3  # no rate above this many jumps per shortest gap
+FEWEST_JUMPS = 1e-3  # no rate below this many jumps in all the time observed
+
+Progress = Callable[[str, float], None]
+
+
+@dataclass(frozen=True)
+class ExactFit:
+    """The top that was found, in standardised values."""
+
+    model: Model
+    parameters: Parameters
+    scaling: Scaling
+    laid: Laid
+    packing: Packing
+    log_likelihood: float  # of the data as given
+    at_bound: np.ndarray  # which free numbers rest on a bound
+    converged: bool
+    message: str
+    restarts: Float[np.ndarray, "start"]  # log-likelihood that EM reached from each start
+
+    @property
+    def theta(self) -> Float[np.ndarray, "free"]:
+        return self.packing.vector(self.parameters)
+
+    def objective(self, theta: Float[np.ndarray, "free"]) -> tuple[float, Float[np.ndarray, "free"], float]:
+        """Log posterior, its gradient, and the log-likelihood, of the standardised data."""
+        return objective(self.model, self.packing, self.laid, theta)
+
+    @property
+    def rates(self) -> Float[np.ndarray, "state state"]:
+        return np.asarray(rates_of(self.model.rate_model, self.parameters.rates))
+
+
+@in_double_precision
+def fit(
+    data: TimeSeries,
+    model: Model,
+    *,
+    panel: Panel,
+    restarts: int,
+    seed: int,
+    start: Parameters | None = None,
+    progress: Progress = lambda *_: None,
+) -> ExactFit:
+    """Find the maximum of the likelihood (or of the posterior, with a prior on rates).
+
+    Args:
+        start: parameters in the units of the data to climb from; without it, EM finds a start.
+    """
+    scaling = Scaling.of(model.emission, data.values)
+    n_states = model.rate_model.n_states
+    if start is None:
+        starts = _starts(data, model, panel, scaling, restarts, seed)
+        found, reached = _em(data, model, panel, scaling, starts, progress)
+    else:
+        emission = model.emission.rescaled(start.emission, -scaling.shift / scaling.scale, 1 / scaling.scale)
+        found, reached = start._replace(emission=emission), np.array([])
+    laid = make_evidence(data, model.emission, n_states, scaling, panel)
+    packing = Packing(model, found)
+    bounds = bounds_of(model, packing, data)
+    theta = np.clip(packing.vector(found), bounds[:, 0], bounds[:, 1])
+    if not np.isfinite(objective(model, packing, laid, theta)[0]):
+        _require_possible(model, found, laid, data)
+    best, flat, message = climb(model, packing, laid, theta, bounds, progress)
+    parameters = _ordered(model, packing.parameters(best))
+    theta = packing.vector(parameters)
+    at_bound = (theta <= bounds[:, 0] + 1e-6) | (theta >= bounds[:, 1] - 1e-6)
+    _, _, likelihood = objective(model, packing, laid, theta)
+    return ExactFit(
+        model, parameters, scaling, laid, packing, likelihood + laid.log_scale, at_bound, flat, message, reached
+    )
+
+
+def objective(
+    model: Model, packing: Packing, laid: Laid, theta: Float[np.ndarray, "free"]
+) -> tuple[float, Float[np.ndarray, "free"], float]:
+    """Log posterior, its gradient with respect to the free numbers, and the log-likelihood."""
+    parameters = packing.parameters(theta)
+    rates = np.asarray(rates_of(model.rate_model, parameters.rates))
+    halving = halving_needed(rates, laid.layout.gaps)
+    value, gradient, likelihood = value_and_gradient(model, parameters, laid.evidence, laid.layout.aligned, halving)
+    return float(value), packing.vector(gradient), float(likelihood)
+
+
+def _starts(
+    data: TimeSeries, model: Model, panel: Panel, scaling: Scaling, restarts: int, seed: int
+) -> list[Parameters]:
+    """The deterministic start, then random ones."""
+    values = (emission_values(model.emission, data.values, panel) - scaling.shift) / scaling.scale
+    rate_model = model.rate_model
+    starts = []
+    for k in range(restarts):
+        rng = None if k == 0 else np.random.default_rng((seed, k))
+        emission = em_emission(model.emission, not np.isnan(values).any()) or model.emission
+        params = emission.start(values, rate_model.n_states, rng)
+        states = nearest_states(emission, params, values)
+        rates = crude_rates(data, states, rate_model.allowed, rng)
+        starts.append(Parameters(_free(rate_model).nearest(rates), params, np.zeros(rate_model.n_states)))
+    return starts
+
+
+def _free(rate_model) -> FreeRates:
+    """Free rates for the jumps a model can make: what EM fits before the model's own form is imposed."""
+    if isinstance(rate_model, FreeRates) and rate_model.closed_form:
+        return rate_model
+    return FreeRates(rate_model.n_states, mask=rate_model.allowed.astype(int))
+
+
+def _em(
+    data: TimeSeries, model: Model, panel: Panel, scaling: Scaling, starts: list[Parameters], progress: Progress
+) -> tuple[Parameters, Float[np.ndarray, "start"]]:
+    """Run EM from all starts as one batch and keep the best, in the model's own parameters."""
+    emission = em_emission(model.emission, not np.isnan(data.values).any())
+    if emission is None or getattr(emission, "is_exact", False):  # no closed form, or crude rates are close already
+        best, reached = starts[0], np.array([])
+    else:
+        progress("EM", 0.0)
+        some = _subset(data)
+        simple = model._replace(rate_model=_free(model.rate_model), emission=emission, rate_prior=None)
+        laid = make_evidence(some, emission, model.rate_model.n_states, scaling, panel)
+        stacked = jax.tree.map(lambda *leaves: jnp.stack([jnp.asarray(x, float) for x in leaves]), *starts)
+        result = run_em(simple, stacked, laid.evidence, laid.layout.aligned, iterations=EM_ITERATIONS)
+        reached = result.log_likelihood[-1] + laid.log_scale
+        if not np.isfinite(reached).any():
+            _require_possible(simple, jax.tree.map(lambda x: x[0], stacked), laid, some)
+        best = jax.tree.map(lambda x: np.asarray(x)[int(np.nanargmax(reached))], result.parameters)
+    rates = np.asarray(rates_of(_free(model.rate_model), best.rates))
+    params = refined(model.emission, best.emission, float(np.median(data.gaps)))
+    return Parameters(model.rate_model.nearest(rates), params, best.initial), reached
+
+
+def _subset(data: TimeSeries) -> TimeSeries:
+    """At most `EM_OBSERVATIONS` observations: evenly chosen series, or the middle of one recording in windows."""
+    if data.n_observations <= EM_OBSERVATIONS:
+        return data
+    pieces = data.windows(max(int(data.lengths.max()) // 64, 64))
+    keep = np.linspace(0, len(pieces) - 1, max(len(pieces) * EM_OBSERVATIONS // data.n_observations, 1))
+    return pieces[np.unique(keep.round().astype(int))]
+
+
+def bounds_of(model: Model, packing: Packing, data: TimeSeries) -> Float[np.ndarray, "free 2"]:
+    """Rates stay between what would show nothing in the data and what no gap could resolve."""
+    bounds = np.tile([-np.inf, np.inf], (len(packing.free), 1))
+    if isinstance(model.rate_model, FreeRates):
+        gaps = data.gaps
+        bounds[packing.rates] = np.log([FEWEST_JUMPS / gaps.sum(), FASTEST_PER_GAP / gaps.min()])
+    else:
+        bounds[packing.rates] = [-50.0, 50.0]
+    return bounds
+
+
+def climb(
+    model: Model, packing: Packing, laid: Laid, start: np.ndarray, bounds: np.ndarray, progress: Progress
+) -> tuple[np.ndarray, bool, str]:
+    """L-BFGS within bounds; judged by the gradient that is left, not by the optimiser's own word."""
+    scale = max(laid.layout.rows.size, 1)
+    count = 0
+
+    def downhill(theta):
+        nonlocal count
+        count += 1
+        progress("gradient", count / 100)
+        value, gradient, _ = objective(model, packing, laid, theta)
+        if not (np.isfinite(value) and np.isfinite(gradient).all()):
+            return np.inf, np.zeros_like(gradient)
+        return -value / scale, -gradient / scale
+
+    options = {"maxiter": GRADIENT_ITERATIONS, "maxfun": 2 * GRADIENT_ITERATIONS, "ftol": 1e-15, "gtol": 1e-4 / scale}
+    result = minimize(downhill, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+    gradient = -result.jac * scale
+    free = ~(((result.x <= bounds[:, 0]) & (gradient < 0)) | ((result.x >= bounds[:, 1]) & (gradient > 0)))
+    steepest = float(np.abs(gradient[free]).max(initial=0.0))
+    flat = steepest < FLAT
+    message = (
+        f"{'converged' if flat else 'stopped before the top'}: steepest slope {steepest:.1e} nats, {count} evaluations"
+    )
+    return result.x, flat, message
+
+
+def _ordered(model: Model, parameters: Parameters) -> Parameters:
+    """States in their lasting order: by first emission mean, or by stationary probability where there is none.
+
+    Only where states are interchangeable: a mask, a known rate or law, a parametric model or labels name their own.
+    """
+    if not _interchangeable(model):
+        return parameters
+    rates = np.asarray(rates_of(model.rate_model, parameters.rates))
+    places = model.emission.locations(parameters.emission)
+    order = np.argsort(-stationary_distribution(rates) if places is None else places, kind="stable")
+    emission = reordered(parameters.emission, order)
+    initial = np.asarray(parameters.initial)[order]
+    return Parameters(model.rate_model.nearest(rates[np.ix_(order, order)]), emission, initial - initial[0])
+
+
+def _interchangeable(model: Model) -> bool:
+    """Renumbering the states of any solution gives another, just as likely."""
+    rate_model, n_states = model.rate_model, model.rate_model.n_states
+    if model.initial == "given" or getattr(model.emission, "named_states", False):
+        return False
+    if isinstance(rate_model, FreeRates):
+        return rate_model.n_parameters == n_states * (n_states - 1)
+    return isinstance(rate_model, ReversibleRates) and int(rate_model.allowed.sum()) == n_states * (n_states - 1)
+
+
+def _require_possible(model: Model, parameters: Parameters, laid: Laid, data: TimeSeries) -> None:
+    """One line that names the first observation that the model says cannot happen."""
+    rates = rates_of(model.rate_model, parameters.rates)
+    halving = halving_needed(np.asarray(rates), laid.layout.gaps)
+    table = transition_table(jnp.asarray(generator_from_rates(rates)), laid.evidence.gaps, halving)
+    logs = log_emissions(model, parameters, rates, laid.evidence)
+    law = initial_law(model, parameters, rates)
+    passes, _ = forward(table, logs, law, laid.evidence.chain, laid.layout.aligned)
+    totals = laid.layout.scatter(np.asarray(passes.totals))
+    impossible = np.flatnonzero(~(totals > 0))
+    if impossible.size:
+        row = int(impossible[0])
+        series = int(np.searchsorted(data.offsets, row, side="right")) - 1
+        raise InputError(
+            f"series {data.names[series]!r}, time {data.times[row]:g}: this observation cannot happen under the model; "
+            "allow more jumps in the mask, or readings in the table of misreadings"
+        )

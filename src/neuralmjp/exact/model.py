@@ -1,0 +1,147 @@
+"""A hidden jump process as a function of one vector of numbers: what is fitted, and the likelihood of it."""
+
+from functools import partial
+from typing import Any, Literal, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+from ..emissions import Emission, Observations
+from ..mjp.generators import generator_from_rates
+from ..priors import RateModel
+from .chain import Chain, log_mass
+from .transitions import Halving, transition_table
+
+InitialLaw = Literal["free", "stationary", "given", "known"]
+# A whole pseudo-observation, shared by all states, keeps a free initial law inside the simplex.
+PSEUDO_STARTS = 1.0
+
+
+class Model(NamedTuple):
+    """What is assumed: hashable, so that one compiled program serves all fits that assume the same."""
+
+    rate_model: RateModel
+    emission: Emission
+    initial: InitialLaw  # "known": series are conditioned on their first state, which is seen
+    given: tuple[float, ...] | None = None  # the law, if it is given
+    rate_prior: tuple[float, float] | None = None  # mean and sd of a normal law on every rate parameter, for MAP
+
+
+class Parameters(NamedTuple):
+    """What is learned; NumPy arrays outside compiled functions, traced ones inside."""
+
+    rates: Any  # (parameter,) of the rate model, logarithms
+    emission: dict[str, Any]
+    initial: Any  # (state,) logits; not used unless the initial law is free
+
+
+class Evidence(NamedTuple):
+    """Data in lanes, on the device. Leading axes (steps, lanes)."""
+
+    seen: Observations
+    valid: Bool[Array, "step lane"]  # false where a lane is padded
+    override: Float[Array, "step lane state"] | None  # log density that replaces the emission's where it is not NaN
+    entered: Bool[Array, "step lane"] | None  # the absorbing state was entered at exactly this time
+    absorbing: Int[Array, ""] | None
+    chain: Chain
+    gaps: Float[Array, "gap"]
+
+
+def initial_law(model: Model, parameters: Parameters, rates: Float[Array, "state state"]) -> Float[Array, "state"]:
+    """The law at the first observation of a series."""
+    if model.initial == "known":
+        return jnp.ones(len(rates))
+    if model.initial == "given":
+        return jnp.asarray(model.given)
+    if model.initial == "free":
+        return jax.nn.softmax(parameters.initial)
+    # Stationary: p F = 0 with the last equation replaced by sum p = 1.
+    system = jnp.asarray(generator_from_rates(rates)).T.at[-1].set(1.0)
+    return jnp.linalg.solve(system, jnp.zeros(len(rates)).at[-1].set(1.0))
+
+
+def log_emissions(
+    model: Model, parameters: Parameters, rates: Float[Array, "state state"], evidence: Evidence
+) -> Float[Array, "step lane state"]:
+    """Log density of every observation in every state, with what is known for certain in place."""
+    logs = model.emission.log_prob(parameters.emission, evidence.seen)
+    if evidence.override is not None:
+        logs = jnp.where(jnp.isnan(evidence.override), logs, evidence.override)
+    if evidence.entered is not None:
+        into = rates[:, evidence.absorbing]
+        log_into = jnp.where(into > 0, jnp.log(jnp.where(into > 0, into, 1.0)), -jnp.inf)
+        logs = jnp.where(evidence.entered[..., None], log_into, logs)
+    return jnp.where(evidence.valid[..., None], logs, 0.0)
+
+
+def log_likelihood(
+    model: Model, parameters: Parameters, evidence: Evidence, aligned: bool, halving: Halving
+) -> Float[Array, ""]:
+    """The exact log-likelihood of all series."""
+    rates = model.rate_model.rates(parameters.rates)
+    table = transition_table(jnp.asarray(generator_from_rates(rates)), evidence.gaps, halving)
+    law = initial_law(model, parameters, rates)
+    return log_mass(table, log_emissions(model, parameters, rates, evidence), law, evidence.chain, aligned)
+
+
+def log_prior(model: Model, parameters: Parameters) -> Float[Array, ""]:
+    """Weakly informative priors, where there are any."""
+    total = jnp.zeros(())
+    if model.rate_prior is not None:
+        mean, sd = model.rate_prior
+        total = total - 0.5 * (((parameters.rates - mean) / sd) ** 2).sum()
+    if model.initial == "free":
+        total = total + PSEUDO_STARTS * jax.nn.log_softmax(parameters.initial).mean()
+    return total
+
+
+@partial(jax.jit, static_argnames=("model", "aligned", "halving"))
+def value_and_gradient(
+    model: Model, parameters: Parameters, evidence: Evidence, aligned: bool, halving: Halving
+) -> tuple[Float[Array, ""], Parameters, Float[Array, ""]]:
+    """Log posterior with its gradient, and the log-likelihood alone."""
+
+    def objective(parameters):
+        likelihood = log_likelihood(model, parameters, evidence, aligned, halving)
+        return likelihood + log_prior(model, parameters), likelihood
+
+    (value, likelihood), gradient = jax.value_and_grad(objective, has_aux=True)(parameters)
+    return value, gradient, likelihood
+
+
+class Expectations(NamedTuple):
+    """What the E step yields: posterior expectations given the data."""
+
+    log_likelihood: Float[Array, ""]
+    jumps: Float[Array, "state state"]
+    time: Float[Array, "state"]
+    smoothed: Float[Array, "step lane state"]
+    first: Float[Array, "state"]  # expected number of series that start in each state
+
+
+def expectations(
+    model: Model, parameters: Parameters, evidence: Evidence, aligned: bool, halving: Halving
+) -> Expectations:
+    """Expected jumps, dwell times and states, all as derivatives of the log-likelihood.
+
+    With every entry of the generator free, d log L / d F_ij = E[jumps i -> j] / F_ij and d log L / d F_ii = E[time
+    in i].
+    """
+    rates = model.rate_model.rates(parameters.rates)
+    law = initial_law(model, parameters, rates)
+    logs = log_emissions(model, parameters, rates, evidence)
+
+    def likelihood(generator, logs, law):
+        table = transition_table(generator, evidence.gaps, halving)
+        return log_mass(table, logs, law, evidence.chain, aligned)
+
+    generator = generator_from_rates(rates)
+    value, (d_generator, smoothed, d_law) = jax.value_and_grad(likelihood, (0, 1, 2))(generator, logs, law)
+    smoothed = jnp.where(evidence.valid[..., None], smoothed, 0.0)
+    jumps = rates * d_generator
+    if evidence.entered is not None:
+        last = jnp.where(evidence.entered[..., None], smoothed, 0.0).sum((0, 1))
+        jumps = jumps.at[:, evidence.absorbing].add(last)
+        smoothed = jnp.where(evidence.entered[..., None], 0.0, smoothed)  # seen exactly: it teaches no emission
+    return Expectations(value, jumps, jnp.diagonal(d_generator), smoothed, d_law * law)

@@ -1,0 +1,64 @@
+"""Starting values, so that nobody ever has to give any."""
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float, Int
+
+from ..emissions import Emission, FullGaussian, Gaussian, NeuralGaussian, Observations, OrnsteinUhlenbeck
+from ..emissions.emission import Params
+from ..timeseries import TimeSeries
+
+RANDOM_FACTOR = 0.7  # standard deviation of the log factor by which a random start varies each rate
+
+
+def crude_rates(
+    data: TimeSeries, states: Int[np.ndarray, "row"], allowed: np.ndarray, rng: np.random.Generator | None
+) -> Float[np.ndarray, "state state"]:
+    """Changes seen between neighbouring observations over the time spent: rough, but of the right magnitude."""
+    n_states = len(allowed)
+    inside = np.ones(len(states), dtype=bool)
+    inside[data.offsets[:-1]] = False
+    here, before = states[inside], states[np.flatnonzero(inside) - 1]
+    counts = np.zeros((n_states, n_states))
+    np.add.at(counts, (before, here), 1.0)
+    time = np.bincount(before, weights=data.gaps, minlength=n_states)
+    typical = data.gaps.sum() / n_states
+    rates = np.where(allowed, (counts + 0.5) / (time + typical / n_states)[:, None], 0.0)
+    if rng is not None:
+        rates = rates * np.exp(RANDOM_FACTOR * rng.normal(size=rates.shape))
+    return rates
+
+
+def nearest_states(
+    emission: Emission, params: Params, values: Float[np.ndarray, "row feature"]
+) -> Int[np.ndarray, "row"]:
+    """The likeliest state at each observation on its own; missing ones take the state before."""
+    mask = ~np.isnan(values)
+    filled, nothing = jnp.asarray(np.where(mask, values, 0.0)), jnp.zeros(values.shape)
+    whole = None if mask.all() else jnp.asarray(mask)
+    seen = Observations(filled, whole, nothing, nothing > 0, nothing[:, 0])
+    guess = np.asarray(emission.log_prob(params, seen)).argmax(-1)
+    return guess[np.maximum.accumulate(np.where(mask.any(1), np.arange(len(guess)), 0))]
+
+
+def em_emission(emission: Emission, complete: bool) -> Emission | None:
+    """The emission that EM can fit in place of this one: itself, a plain Gaussian, or none."""
+    if isinstance(emission, (OrnsteinUhlenbeck, NeuralGaussian)) or (
+        isinstance(emission, FullGaussian) and not complete
+    ):
+        return Gaussian()
+    return None if emission.name == "custom" else emission
+
+
+def refined(emission: Emission, found: Params, time_scale: float) -> Params:
+    """Parameters of `emission` from those that EM found for the Gaussian in its place."""
+    plain = {name: np.asarray(value) for name, value in found.items()}
+    if isinstance(emission, OrnsteinUhlenbeck):
+        return {**plain, "log_relaxation": np.full_like(plain["mean"], -np.log(time_scale))}
+    if isinstance(emission, NeuralGaussian):
+        return emission.around(plain, None)
+    if isinstance(emission, FullGaussian) and "log_sd" in plain:
+        n = plain["mean"].shape[1]
+        lower = np.zeros((len(plain["mean"]), n * (n - 1) // 2))
+        return {"mean": plain["mean"], "log_diagonal": plain["log_sd"], "lower": lower}
+    return plain

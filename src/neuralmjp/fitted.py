@@ -1,0 +1,209 @@
+"""A fitted jump process: immutable, the same for every engine."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int
+
+from . import mjp
+from .emissions import Emission
+from .errors import InputError
+from .exact.decode import Prepared, sample_paths, smooth, viterbi
+from .exact.evidence import Panel, Scaling, make_evidence
+from .exact.model import Model, Parameters, initial_law
+from .mjp.precision import in_double_precision
+from .priors import rates_of
+from .timeseries import TimeSeries
+
+LEVEL = 0.95
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A quantity with the range that is made to hold the truth in 95 of 100 data sets."""
+
+    mean: np.ndarray  # at the best parameters
+    lower: np.ndarray
+    upper: np.ndarray
+
+
+@dataclass(frozen=True)
+class Decoded:
+    """What the hidden process did at each observation, in the order of data.times."""
+
+    states: Int[np.ndarray, "row"]  # the most likely path
+    probabilities: Float[np.ndarray, "row state"]
+
+
+@dataclass(frozen=True)
+class FittedMJP:
+    """Rates, emission and everything that follows from them, with intervals.
+
+    Rates are per `time_unit`; values are in the units of the data.
+    """
+
+    engine: Literal["exact"]
+    model: Model
+    parameters: Parameters  # in the units of the data
+    time_unit: str
+    value_names: tuple[str, ...]
+    log_likelihood: float
+    n_parameters: int
+    n_observations: int
+    converged: bool
+    message: str
+    rate_samples: Float[np.ndarray, "sample state state"]  # from the uncertainty of the fit
+    intervals: dict[str, Interval]  # rates, parameters, emission: those that are not made from samples
+    uncertainty: str  # how the intervals were made
+    warnings: tuple[str, ...]
+    seconds: float
+    seed: int
+    panel: Panel = field(default_factory=Panel)
+    restarts: tuple[float, ...] = ()
+
+    @property
+    def n_states(self) -> int:
+        return self.model.rate_model.n_states
+
+    @property
+    def emission(self) -> Emission:
+        return self.model.emission
+
+    @cached_property
+    def rates(self) -> Float[np.ndarray, "state state"]:
+        return _rates(self.model, self.parameters)
+
+    @property
+    def generator(self) -> Float[np.ndarray, "state state"]:
+        return np.asarray(mjp.generator_from_rates(self.rates))
+
+    @property
+    def initial(self) -> Float[np.ndarray, "state"]:
+        """The law at the first observation of a series; even where series are conditioned on it."""
+        law = _initial(self.model, self.parameters, self.rates)
+        return law / law.sum()
+
+    @property
+    def aic(self) -> float:
+        return 2 * self.n_parameters - 2 * self.log_likelihood
+
+    @property
+    def bic(self) -> float:
+        return float(np.log(self.n_observations)) * self.n_parameters - 2 * self.log_likelihood
+
+    # ---- observables, each with its interval
+
+    @cached_property
+    def stationary_distribution(self) -> Interval:
+        return self.observable(mjp.stationary_distribution)
+
+    @cached_property
+    def timescales(self) -> Interval:
+        return self.observable(mjp.timescales)
+
+    @cached_property
+    def mfpt(self) -> Interval:
+        return self.observable(mjp.mfpt)
+
+    @cached_property
+    def sojourn_times(self) -> Interval:
+        return self.observable(mjp.sojourn_times)
+
+    @cached_property
+    def entropy_production(self) -> Interval:
+        return self.observable(mjp.entropy_production)
+
+    def observable(self, function: Any) -> Interval:
+        """Any function of a batch of rate matrices, with the interval that the uncertainty of the rates gives it.
+
+        >>> # fitted.observable(lambda rates: mjp.mfpt(rates, source=0, target=2))
+        """
+        value = np.asarray(function(self.rates))
+        if len(self.rate_samples) == 0:
+            unknown = np.full_like(value, np.nan)
+            return Interval(value, unknown, unknown)
+        tail = (1 - LEVEL) / 2
+        drawn = np.asarray(function(self.rate_samples))
+        with np.errstate(invalid="ignore"):  # the quantile of infinite values
+            lower, upper = np.quantile(drawn, [tail, 1 - tail], axis=0, method="inverted_cdf")
+        return Interval(value, np.minimum(lower, value), np.maximum(upper, value))
+
+    # ---- what the process did in some data
+
+    def _prepared(self, data: TimeSeries) -> Prepared:
+        if data.n_features != len(self.value_names):
+            raise InputError(f"the model was fitted to {len(self.value_names)} values, the data have {data.n_features}")
+        plain = Scaling(np.zeros(data.n_features), np.ones(data.n_features))
+        laid = make_evidence(data, self.emission, self.n_states, plain, self.panel)
+        return Prepared(self.model, self.parameters, laid)
+
+    @in_double_precision
+    def decode(self, data: TimeSeries) -> Decoded:
+        """The most likely path and the probability of each state at each observation; also of data never seen."""
+        prepared = self._prepared(data)
+        _, probabilities = smooth(prepared)
+        return Decoded(viterbi(prepared), probabilities)
+
+    @in_double_precision
+    def predict_proba(self, data: TimeSeries) -> Float[np.ndarray, "row state"]:
+        """Probability of each state at each observation, given all observations of its series."""
+        return smooth(self._prepared(data))[1]
+
+    @in_double_precision
+    def score(self, data: TimeSeries) -> float:
+        """Log-likelihood of data under this model."""
+        return smooth(self._prepared(data))[0]
+
+    @in_double_precision
+    def sample_paths(self, data: TimeSeries, n: int, *, key: Array) -> list[list[mjp.JumpPath]]:
+        """`n` whole paths per series from the posterior, with every jump; time 0 is its first observation."""
+        return sample_paths(self._prepared(data), data, n, key)
+
+    @in_double_precision
+    def simulate(self, times: Float[np.ndarray, "series time"], *, seed: int) -> TimeSeries:
+        """New data from the fitted process at given times."""
+        rng = np.random.default_rng(seed)
+        times = np.atleast_2d(np.asarray(times, dtype=float))
+        states = mjp.simulate_states(self.rates, times - times[:, :1], initial=self.initial, key=jax.random.key(seed))
+        gaps = np.diff(times, axis=1, prepend=times[:, :1])
+        params = jax.tree.map(np.asarray, self.parameters.emission)
+        values = np.stack([self.emission.sample(params, z, g, rng) for z, g in zip(states, gaps, strict=True)])
+        return TimeSeries.from_arrays(times, values, time_unit=self.time_unit, value_names=self.value_names)
+
+    def to_arviz(self) -> Any:
+        """The samples behind the intervals of the rates as an ArviZ object (extra `bayes`)."""
+        try:
+            import arviz  # type: ignore[import-not-found]
+        except ImportError:
+            raise InputError("to_arviz needs ArviZ: pip install 'neuralmjp[bayes]'") from None
+        return arviz.from_dict({"posterior": {"rates": self.rate_samples[None]}})
+
+    # ---- on disk
+
+    def save(self, folder: str | Path) -> None:
+        """Write the model as JSON and arrays; `FittedMJP.load` brings it back."""
+        from .fitted_files import save
+
+        save(self, Path(folder))
+
+    @staticmethod
+    def load(folder: str | Path) -> "FittedMJP":
+        """A model that was saved; nothing in the folder is executed."""
+        from .fitted_files import load
+
+        return load(Path(folder))
+
+
+@in_double_precision
+def _rates(model: Model, parameters: Parameters) -> np.ndarray:
+    return np.asarray(rates_of(model.rate_model, parameters.rates))
+
+
+@in_double_precision
+def _initial(model: Model, parameters: Parameters, rates: np.ndarray) -> np.ndarray:
+    return np.asarray(initial_law(model, parameters, jnp.asarray(rates)))

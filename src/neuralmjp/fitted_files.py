@@ -1,0 +1,193 @@
+"""Fitted models on disk: one JSON file for what was assumed and found, one file of arrays. Nothing is pickled."""
+
+import json
+import platform
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ._version import __version__
+from .emissions.named import from_options, options_of
+from .errors import InputError
+from .exact.evidence import Panel
+from .exact.model import Model, Parameters
+from .fitted import FittedMJP, Interval
+from .priors import FreeRates, ParametricRates, RateModel, ReversibleRates
+
+FORMAT = "neuralmjp fitted model"
+FORMAT_VERSION = 1
+
+
+def plain(value: Any) -> Any:
+    """Numbers and arrays as JSON can hold them; what is infinite or undefined becomes null."""
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple, np.ndarray)):
+        return [plain(item) for item in value]
+    if isinstance(value, (float, np.floating)):
+        return float(value) if np.isfinite(value) else None
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def summary(fitted: FittedMJP) -> dict[str, Any]:
+    """The result as the command line's JSON: every quantity with mean, lower and upper, in the data's time unit."""
+    rates = fitted.intervals.get("rates", Interval(fitted.rates, *[np.full_like(fitted.rates, np.nan)] * 2))
+    result: dict[str, Any] = {
+        "engine": fitted.engine,
+        "time_unit": fitted.time_unit,
+        "n_states": fitted.n_states,
+        "log_likelihood": fitted.log_likelihood,
+        "n_parameters": fitted.n_parameters,
+        "n_observations": fitted.n_observations,
+        "aic": fitted.aic,
+        "bic": fitted.bic,
+        "converged": fitted.converged,
+        "message": fitted.message,
+        "seconds": fitted.seconds,
+        "rates": _entry(rates),
+        "emission": {"name": fitted.emission.name},
+        "uncertainty": fitted.uncertainty,
+        "warnings": list(fitted.warnings),
+        "restarts": list(fitted.restarts),
+        "versions": versions(),
+        "seed": fitted.seed,
+    }
+    for name in ("stationary_distribution", "timescales", "mfpt"):
+        try:
+            result[name] = _entry(getattr(fitted, name))
+        except InputError as reason:  # several closed classes: say why instead of a number
+            result[name] = {"mean": None, "lower": None, "upper": None, "reason": str(reason)}
+    if isinstance(fitted.model.rate_model, ParametricRates) and "parameters" in fitted.intervals:
+        found = fitted.intervals["parameters"]
+        result["parameters"] = {
+            name: {"mean": found.mean[k], "lower": found.lower[k], "upper": found.upper[k]}
+            for k, name in enumerate(fitted.model.rate_model.names)
+        }
+    for name, interval in fitted.intervals.items():
+        if name.startswith("emission."):
+            result["emission"][name.removeprefix("emission.")] = _entry(interval)
+    return plain(result)
+
+
+def _entry(interval: Interval) -> dict[str, Any]:
+    return {"mean": interval.mean, "lower": interval.lower, "upper": interval.upper}
+
+
+def versions() -> dict[str, str]:
+    """What made a result."""
+    made_by = {"neuralmjp": __version__, "python": platform.python_version()}
+    return made_by | {name: version(name) for name in ("jax", "numpy")}
+
+
+def save(fitted: FittedMJP, folder: Path) -> None:
+    """Write `model.json` and `arrays.npz`, and `result.json` for people and scripts."""
+    folder.mkdir(parents=True, exist_ok=True)
+    arrays = {
+        "theta": np.asarray(fitted.parameters.rates),
+        "rates": fitted.rates,
+        "initial": np.asarray(fitted.parameters.initial),
+        "rate_samples": fitted.rate_samples,
+        **{f"emission/{name}": np.asarray(value) for name, value in fitted.parameters.emission.items()},
+    }
+    for name, interval in fitted.intervals.items():
+        arrays |= {f"interval/{name}/{part}": np.asarray(value) for part, value in _entry(interval).items()}
+    description = {
+        "format": FORMAT,
+        "version": FORMAT_VERSION,
+        "engine": fitted.engine,
+        "rate_model": _describe(fitted.model.rate_model),
+        "emission": {"name": fitted.emission.name, "options": options_of(fitted.emission)},
+        "initial": fitted.model.initial,
+        "given": fitted.model.given,
+        "rate_prior": fitted.model.rate_prior,
+        "panel": {
+            "exact_entry": fitted.panel.exact_entry,
+            "first_known": fitted.panel.first_known,
+            "censored": [[float(code), list(map(float, states))] for code, states in fitted.panel.censored.items()],
+        },
+        "time_unit": fitted.time_unit,
+        "value_names": list(fitted.value_names),
+        "log_likelihood": fitted.log_likelihood,
+        "n_parameters": fitted.n_parameters,
+        "n_observations": fitted.n_observations,
+        "converged": fitted.converged,
+        "message": fitted.message,
+        "uncertainty": fitted.uncertainty,
+        "warnings": list(fitted.warnings),
+        "seconds": fitted.seconds,
+        "seed": fitted.seed,
+        "restarts": list(fitted.restarts),
+        "versions": versions(),
+    }
+    np.savez(folder / "arrays.npz", **arrays)  # type: ignore[arg-type]
+    (folder / "model.json").write_text(json.dumps(plain(description), indent=2) + "\n")
+    (folder / "result.json").write_text(json.dumps(summary(fitted), indent=2) + "\n")
+
+
+def load(folder: Path) -> FittedMJP:
+    """Read what `save` wrote."""
+    file = folder / "model.json"
+    try:
+        known = json.loads(file.read_text())
+        with np.load(folder / "arrays.npz", allow_pickle=False) as stored:
+            arrays = {name: stored[name] for name in stored.files}
+    except (OSError, ValueError) as error:
+        raise InputError(f"{folder} holds no fitted model that can be read: {error}") from None
+    if known.get("format") != FORMAT or known.get("version") != FORMAT_VERSION:
+        raise InputError(f"{file}: not a fitted model of version {FORMAT_VERSION}; fit again with this version")
+    panel = known["panel"]
+    rate_model = _make(known["rate_model"])
+    emission = {name.removeprefix("emission/"): a for name, a in arrays.items() if name.startswith("emission/")}
+    intervals: dict[str, dict[str, np.ndarray]] = {}
+    for name, array in arrays.items():
+        if name.startswith("interval/"):
+            _, quantity, part = name.split("/")
+            intervals.setdefault(quantity, {})[part] = array
+    given, prior = known["given"], known["rate_prior"]
+    theta = arrays["theta"] if len(arrays["theta"]) == rate_model.n_parameters else rate_model.nearest(arrays["rates"])
+    return FittedMJP(
+        engine=known["engine"],
+        model=Model(
+            rate_model,
+            from_options(known["emission"]["name"], known["emission"]["options"]),
+            known["initial"],
+            None if given is None else tuple(given),
+            None if prior is None else tuple(prior),
+        ),
+        parameters=Parameters(theta, emission, arrays["initial"]),
+        time_unit=known["time_unit"],
+        value_names=tuple(known["value_names"]),
+        log_likelihood=known["log_likelihood"],
+        n_parameters=known["n_parameters"],
+        n_observations=known["n_observations"],
+        converged=known["converged"],
+        message=known["message"],
+        rate_samples=arrays["rate_samples"],
+        intervals={name: Interval(**parts) for name, parts in intervals.items()},
+        uncertainty=known["uncertainty"],
+        warnings=tuple(known["warnings"]),
+        seconds=known["seconds"],
+        seed=known["seed"],
+        panel=Panel(panel["exact_entry"], panel["first_known"], dict(panel["censored"])),
+        restarts=tuple(known["restarts"]),
+    )
+
+
+def _describe(model: RateModel) -> dict[str, Any]:
+    """A rate model as data. A function of parameters is kept as the rates it gave: code is never stored."""
+    if isinstance(model, FreeRates):
+        return {"kind": "free", "parameters": model.parameters, "fixed": model.fixed}
+    if isinstance(model, ReversibleRates):
+        return {"kind": "reversible", "mask": model.allowed.astype(int)}
+    return {"kind": "parametric", "names": model.names, "mask": model.allowed.astype(int)}
+
+
+def _make(known: dict[str, Any]) -> RateModel:
+    if known["kind"] == "free":
+        return FreeRates.from_tables(np.array(known["parameters"]), np.array(known["fixed"], dtype=float))
+    mask = np.array(known["mask"])
+    if known["kind"] == "reversible":
+        return ReversibleRates(len(mask), mask=mask)
+    return FreeRates(len(mask), mask=mask)
