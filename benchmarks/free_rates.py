@@ -3,15 +3,15 @@
     python benchmarks/free_rates.py
 
 The data are 10,000 noise-free paths at 100 times each, with the true rates. A published foundation model for jump
-processes has a root mean square error of 0.16 with 300 of them, and 0.72 with 5000. Every jump may happen, so that 12 of
-the 30 rates are truly zero; the error is over all 30.
+processes has a root mean square error of 0.16 with 300 of them, and 0.72 with 5000. Every jump may happen, so that
+12 of the 30 rates are truly zero; the error is over all 30.
 """
 
 import sys
 
 import numpy as np
-from harness import Benchmark, fresh, peak_gigabytes, table, timed
 
+from harness import Benchmark, fresh, peak_gigabytes, table, timed
 from neuralmjp import ExactMJP, TimeSeries
 
 DURATION = 2.5  # the file's times run from 0 to 1
@@ -51,6 +51,7 @@ def main() -> int:
         covered = f"{found['covered_present']} of 18, {found['covered_absent']} of 12"
         rows.append([n_paths, found["rmse"], found["rmse_present"], found["largest_error"], covered])
         rows[-1] += [found["converged"], found["seconds"], found["cpu_seconds"], found["gigabytes"]]
+        print(f"{n_paths} paths: {found['seconds']:.1f} s", flush=True)
         if n_paths in LIMITS:
             limit, rmse = LIMITS[n_paths], found["rmse"]
             bench.require(f"{n_paths} paths: root mean square error at most {limit} ({rmse:.4f})", rmse <= limit)

@@ -10,8 +10,8 @@ the first 40 are shown and 400 are judged.
 import sys
 
 import numpy as np
-from harness import Benchmark, fresh, table, timed
 
+from harness import Benchmark, fresh, table, timed
 from neuralmjp import ExactMJP
 from neuralmjp.systems import FlashingRatchet
 

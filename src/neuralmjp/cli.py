@@ -79,7 +79,7 @@ def demo(
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for data and figure.")] = Path("demo"),
     seed: Seed = 0,
 ) -> None:
-    """Simulate a noisy three-level channel, find its rates in the simplest way, and draw it."""
+    """Simulate a noisy three-level channel, find its rates, and draw it."""
     from .commands import demo as command
 
     command.run(out, seed=seed)

@@ -181,7 +181,10 @@ class FittedMJP:
             import arviz  # type: ignore[import-not-found]
         except ImportError:
             raise InputError("to_arviz needs ArviZ: pip install 'neuralmjp[bayes]'") from None
-        return arviz.from_dict({"posterior": {"rates": self.rate_samples[None]}})
+        samples = {"rates": self.rate_samples[None]}  # one chain
+        if int(arviz.__version__.split(".")[0]) > 0:
+            return arviz.from_dict({"posterior": samples})
+        return arviz.from_dict(posterior=samples)
 
     # ---- on disk
 

@@ -147,8 +147,10 @@ CASES = {
     "negative-binomial": Case(
         emissions.NegativeBinomial(),
         {"log_mean": COUNT_MEAN, "log_size": np.log([[3.0, 0.8], [20.0, 2.0]])},
-        lambda p: lambda x, *_: stats.nbinom.logpmf(
-            x, np.exp(p["log_size"]), np.exp(p["log_size"]) / (np.exp(p["log_size"]) + np.exp(p["log_mean"]))
+        lambda p: (
+            lambda x, *_: stats.nbinom.logpmf(
+                x, np.exp(p["log_size"]), np.exp(p["log_size"]) / (np.exp(p["log_size"]) + np.exp(p["log_mean"]))
+            )
         ),
         count_rows,
     ),

@@ -25,11 +25,19 @@ def problem(name, holes):
 
     if name == "categorical":  # every label readable, so that every weight can be met
         emission = emissions.Categorical(case.emission.labels, np.ones((2, 3)))
-        return emission, {"logits": np.zeros((2, 3))}, seen, weights, lambda p: (weights * emission.log_prob(p, seen)).sum()
+        return (
+            emission,
+            {"logits": np.zeros((2, 3))},
+            seen,
+            weights,
+            lambda p: (weights * emission.log_prob(p, seen)).sum(),
+        )
     return case.emission, case.params, seen, weights, total
 
 
-@pytest.mark.parametrize(("name", "holes"), [*[(n, False) for n in CLOSED], *[(n, True) for n in CLOSED if n in BEARS_HOLES]])
+@pytest.mark.parametrize(
+    ("name", "holes"), [*[(n, False) for n in CLOSED], *[(n, True) for n in CLOSED if n in BEARS_HOLES]]
+)
 def test_closed_form_is_the_top(name, holes):
     emission, params, seen, weights, total = problem(name, holes)
     best = emission.maximised(params, seen, weights)

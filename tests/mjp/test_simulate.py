@@ -14,6 +14,7 @@ from neuralmjp.mjp import (
     solve_master_equation,
     transition_matrix,
 )
+from neuralmjp.mjp.processes import JumpProcess
 from neuralmjp.systems import FlashingRatchet
 
 RATCHET = np.asarray(FlashingRatchet().rates)
@@ -181,6 +182,32 @@ def test_jumps_of_a_symmetric_process_are_poisson():
     seen = np.bincount(per_unit)
     expected = poisson.pmf(np.arange(len(seen)), 1.0)
     law.assert_counts_follow(seen, expected / expected.sum())
+
+
+class Arrivals(JumpProcess):
+    """Two counters; the second ticks three times as fast."""
+
+    def intensities(self, state):
+        return jnp.array([1.0, 3.0])
+
+    def jump(self, state, event, key):
+        return state.at[event].add(1)
+
+    def flow(self, state, duration, key):
+        return state
+
+
+@pytest.mark.statistical
+def test_paths_of_other_processes():
+    """Counts of a vector-valued process. Fails for 2 FAILURE of all seeds."""
+    path = simulate_path(Arrivals(), 2_000.0, initial=np.array([5, 0]), key=jax.random.key(12))
+    np.testing.assert_array_equal(path.states[0], [5, 0])
+    np.testing.assert_array_equal(np.diff(path.states, axis=0).sum(1), 1)
+    ticks = np.diff(path.at(np.arange(2_001.0)), axis=0)
+    for counter, rate in enumerate([1.0, 3.0]):
+        seen = np.bincount(ticks[:, counter])
+        expected = poisson.pmf(np.arange(len(seen)), rate)
+        law.assert_counts_follow(seen, expected / expected.sum())
 
 
 @pytest.mark.statistical

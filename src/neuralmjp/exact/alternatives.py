@@ -13,7 +13,7 @@ from ..priors import FreeRates
 from ..timeseries import TimeSeries
 from .fit import ExactFit, Progress, climb, fit
 
-WIDEST = 12.0  # how far, in log rate, the end of an interval is looked for
+WIDEST = 30.0  # how far, in log rate, the end of an interval is looked for
 
 
 @in_double_precision
@@ -21,7 +21,7 @@ def profile_interval(found: ExactFit, bounds: np.ndarray, jump: tuple[int, int])
     """The rates of one jump that the data do not reject, with everything else fitted anew for each.
 
     Twice the loss of log-likelihood stays below the 95 % point of chi-square with one degree of freedom. An end that is
-    not reached within a factor of e^12 is 0 or infinite.
+    not reached within a factor of e^30 is 0 or infinite.
     """
     model = found.model.rate_model
     if not isinstance(model, FreeRates) or model.parameter_of[jump] < 0:

@@ -122,7 +122,7 @@ def _handed_over(joins: Array) -> Array:
     """The law that enters each lane: what all lanes before it leave of any start."""
     n_states = joins.shape[-1]
     laws = _products(joins, reverse=False).sum(1)  # the first lane begins with a series, which forgets what entered
-    laws = laws / laws.sum(-1, keepdims=True)
+    laws = laws / _positive(laws.sum(-1, keepdims=True))
     return jnp.concatenate([jnp.full((1, n_states), 1.0 / n_states), laws[:-1]]).T
 
 

@@ -1,11 +1,12 @@
 """What the hidden process did: smoothed probabilities, the most likely path, and paths drawn from the posterior."""
 
 from functools import partial
+from itertools import pairwise
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from ..mjp import JumpPath, sample_bridges
 from ..mjp.generators import generator_from_rates
@@ -17,6 +18,8 @@ from .chain import log_mass
 from .evidence import Laid
 from .model import Evidence, Model, Parameters, initial_law, log_emissions
 from .transitions import Halving, halving_needed, transition_table
+
+BRIDGES_AT_ONCE = 1 << 17  # keeps the memory for sampled paths below some hundred MB
 
 
 class Prepared:
@@ -50,13 +53,18 @@ def smooth(prepared: Prepared) -> tuple[float, Float[np.ndarray, "row state"]]:
     return float(value), _with_entries(laid, laid.layout.scatter(np.asarray(smoothed)))
 
 
-def _with_entries(laid: Laid, probabilities: np.ndarray) -> np.ndarray:
-    """Where the absorbing state was entered, the likelihood speaks of the state before: the state after is known."""
+def _entries(laid: Laid) -> tuple[Bool[np.ndarray, "row"], int]:
+    """Where the absorbing state was entered, and which it is."""
     evidence = laid.evidence
     if evidence.entered is None or evidence.absorbing is None:
-        return probabilities
-    dead = laid.layout.scatter(np.asarray(evidence.entered))
-    return np.where(dead[:, None], np.eye(probabilities.shape[1])[int(evidence.absorbing)], probabilities)
+        return np.zeros((laid.layout.rows >= 0).sum(), dtype=bool), 0
+    return laid.layout.scatter(np.asarray(evidence.entered)), int(evidence.absorbing)
+
+
+def _with_entries(laid: Laid, probabilities: Float[np.ndarray, "row state"]) -> Float[np.ndarray, "row state"]:
+    """Where the absorbing state was entered, the likelihood speaks of the state before: the state after is known."""
+    entered, absorbing = _entries(laid)
+    return np.where(entered[:, None], np.eye(probabilities.shape[1])[absorbing], probabilities)
 
 
 @jax.jit
@@ -84,7 +92,7 @@ def viterbi(prepared: Prepared) -> Int[np.ndarray, "row"]:
     """The single most likely sequence of states at the observations."""
     laid, layout = prepared.laid, prepared.laid.layout
     logs, starts, gap = (layout.scatter(np.asarray(x)) for x in (prepared.logs, layout.starts, layout.gap_index))
-    log_table, log_law = (jnp.log(jnp.maximum(x, 1e-300)) for x in (prepared.table, prepared.law))
+    log_table, log_law = jnp.log(prepared.table), jnp.log(prepared.law)
     states = np.asarray(_best_path(log_table, jnp.asarray(logs), log_law, jnp.asarray(starts), jnp.asarray(gap)))
     return _with_entries(laid, np.eye(len(log_law))[states]).argmax(-1)
 
@@ -122,7 +130,8 @@ def _draw(table: Array, logs: Array, law: Array, starts: Array, gap_index: Array
 def sample_paths(prepared: Prepared, data: TimeSeries, n: int, key: Array) -> list[list[JumpPath]]:
     """Whole paths from the posterior: `n` for each series, starting at its first observation.
 
-    States at the observations by filtering forwards and sampling backwards, bridges in between.
+    States at the observations by filtering forwards and sampling backwards, bridges in between. The jump into an
+    absorbing state whose time is known is the end of its path.
     """
     layout = prepared.laid.layout
     logs, starts, gap = (layout.scatter(np.asarray(x)) for x in (prepared.logs, layout.starts, layout.gap_index))
@@ -130,25 +139,36 @@ def sample_paths(prepared: Prepared, data: TimeSeries, n: int, key: Array) -> li
     states = np.asarray(
         _draw(prepared.table, jnp.asarray(logs), prepared.law, jnp.asarray(starts), jnp.asarray(gap), key, n)
     )
-    paths = []
-    for series in range(len(data)):
-        rows = slice(data.offsets[series], data.offsets[series + 1])
-        times = data.times[rows] - data.times[rows.start]
+    at_once = max(BRIDGES_AT_ONCE // len(data.gaps), 1)
+    paths: list[list[JumpPath]] = [[] for _ in range(len(data))]
+    for some in np.split(states, range(at_once, n, at_once)):
         bridge_key, this = jax.random.split(bridge_key)
-        paths.append(
-            [
-                _bridged(prepared.rates, draw[rows], times, k)
-                for draw, k in zip(states, jax.random.split(this, n), strict=True)
-            ]
-        )
+        for series, found in enumerate(_bridged(prepared, data, some, this)):
+            paths[series] += found
     return paths
 
 
-def _bridged(rates: np.ndarray, states: np.ndarray, times: np.ndarray, key: Array) -> JumpPath:
-    if len(times) == 1:
-        return JumpPath(np.empty(0), states, 0.0)
-    bridges = sample_bridges(rates, states[:-1], states[1:], np.diff(times), key=key)
-    pieces = [bridges[i] for i in range(len(bridges))]
-    jump_times = np.concatenate([start + piece.jump_times for start, piece in zip(times, pieces, strict=False)])
-    visited = np.concatenate([[states[0]], *(piece.states[1:] for piece in pieces)])
-    return joined(jump_times, visited, float(times[-1]))
+def _bridged(
+    prepared: Prepared, data: TimeSeries, states: Int[np.ndarray, "draw row"], key: Array
+) -> list[list[JumpPath]]:
+    """Paths of every series through the drawn states, all bridges at once."""
+    n = len(states)
+    inner = np.delete(np.arange(data.n_observations), data.offsets[:-1])  # rows with one before them
+    bridges = sample_bridges(
+        prepared.rates, states[:, inner - 1].ravel(), states[:, inner].ravel(), np.tile(data.gaps, n), key=key
+    )
+    began = np.repeat(data.times[data.offsets[:-1]], data.lengths)
+    events = bridges.event_times.reshape(n, len(inner), -1) + (data.times - began)[inner - 1][:, None]
+    visits = bridges.states[:, 1:].reshape(events.shape)
+    entered, absorbing = _entries(prepared.laid)
+    paths = []
+    for series, (start, stop) in enumerate(pairwise(data.offsets)):
+        gaps = slice(start - series, stop - series - 1)  # every series before has one gap fewer than rows
+        length = float(data.times[stop - 1] - data.times[start])
+        times = events[:, gaps].reshape(n, -1)
+        visited = np.concatenate([states[:, [start]], visits[:, gaps].reshape(n, -1)], axis=1)
+        if entered[stop - 1]:  # what was drawn is the state before
+            times = np.concatenate([times, np.full((n, 1), length)], axis=1)
+            visited = np.concatenate([visited, np.full((n, 1), absorbing)], axis=1)
+        paths.append([joined(t, v, length) for t, v in zip(times, visited, strict=True)])
+    return paths

@@ -15,6 +15,8 @@ from .transitions import Halving, halving_needed
 
 # A rate never falls below this many expected jumps over the whole record: EM would take for ever to reach zero.
 FEWEST_JUMPS = 1e-6
+# A state that is never visited would have no rates: it counts as visited for this share of the record.
+LEAST_TIME = 1e-12
 
 
 class EMResult(NamedTuple):
@@ -31,7 +33,7 @@ def em_step(
     expected = expectations(model, parameters, evidence, aligned, halving)
     rate_model = model.rate_model
     assert isinstance(rate_model, FreeRates), "EM needs free rates"
-    time = jnp.maximum(expected.time, 1e-300)[:, None]
+    time = jnp.maximum(expected.time, LEAST_TIME * expected.time.sum())[:, None]
     rates = jnp.maximum(expected.jumps, FEWEST_JUMPS) / time
     i, j = np.nonzero(rate_model.parameter_of >= 0)  # row-major, the order of the parameters
     theta = jnp.log(rates[i, j])
@@ -67,8 +69,7 @@ def run_em(
     parameters, history = starts, []
     gaps = np.asarray(evidence.gaps)
     for _ in range(iterations):
-        fastest = np.asarray(rates_of(model.rate_model, parameters.rates)).sum(-1).max()
-        halving = halving_needed(np.array([[0.0, fastest]]), gaps)
+        halving = halving_needed(np.asarray(rates_of(model.rate_model, parameters.rates)), gaps)
         parameters, values = _many_steps(model, parameters, evidence, aligned, halving)
         history.append(np.asarray(values))
         if len(history) > 2 and (np.abs(history[-1] - history[-2]) < tolerance).all():

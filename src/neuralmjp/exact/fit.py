@@ -26,8 +26,10 @@ from .transitions import halving_needed, transition_table
 
 EM_ITERATIONS = 60
 GRADIENT_ITERATIONS = 500
-# A gradient below this many nats per unit of a log parameter is flat for every purpose.
+# A slope below this many nats per standard error is flat: the top is within 0.0001 nats.
 FLAT = 1e-2
+CURVATURE_STEP = 1e-3
+MOST_MEASURED = 200  # parameters whose curvature is measured one by one
 # EM from several starts runs on at most this many observations; the gradient sees all of them.
 EM_OBSERVATIONS = 200_000
 FASTEST_PER_GAP = 1e3  # no rate above this many jumps per shortest gap
@@ -185,29 +187,48 @@ def bounds_of(model: Model, packing: Packing, data: TimeSeries) -> Float[np.ndar
 def climb(
     model: Model, packing: Packing, laid: Laid, start: np.ndarray, bounds: np.ndarray, progress: Progress
 ) -> tuple[np.ndarray, bool, str]:
-    """L-BFGS within bounds; judged by the gradient that is left, not by the optimiser's own word."""
-    scale = max(laid.layout.rows.size, 1)
+    """L-BFGS within bounds, in units of rough standard errors; judged by the slope that is left at its end."""
     count = 0
 
-    def downhill(theta):
+    def uphill(theta: np.ndarray) -> tuple[float, np.ndarray]:
         nonlocal count
         count += 1
         progress("gradient", count / 100)
         value, gradient, _ = objective(model, packing, laid, theta)
-        if not (np.isfinite(value) and np.isfinite(gradient).all()):
-            return np.inf, np.zeros_like(gradient)
-        return -value / scale, -gradient / scale
+        return (value, gradient) if np.isfinite(value) and np.isfinite(gradient).all() else (-np.inf, 0 * gradient)
 
-    options = {"maxiter": GRADIENT_ITERATIONS, "maxfun": 2 * GRADIENT_ITERATIONS, "ftol": 1e-15, "gtol": 1e-4 / scale}
-    result = minimize(downhill, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
-    gradient = -result.jac * scale
-    free = ~(((result.x <= bounds[:, 0]) & (gradient < 0)) | ((result.x >= bounds[:, 1]) & (gradient > 0)))
-    steepest = float(np.abs(gradient[free]).max(initial=0.0))
+    unit = _rough_errors(uphill, start, bounds)
+
+    def downhill(x: np.ndarray) -> tuple[float, np.ndarray]:
+        value, gradient = uphill(x * unit)
+        return -value, -gradient * unit
+
+    scaled = bounds / unit[:, None]
+    options = {"maxiter": GRADIENT_ITERATIONS, "maxfun": 2 * GRADIENT_ITERATIONS, "ftol": 1e-15, "gtol": FLAT / 100}
+    result = minimize(downhill, start / unit, jac=True, method="L-BFGS-B", bounds=scaled, options=options)
+    slope = -result.jac
+    held = ((result.x <= scaled[:, 0]) & (slope < 0)) | ((result.x >= scaled[:, 1]) & (slope > 0))
+    steepest = float(np.abs(slope[~held]).max(initial=0.0))
     flat = steepest < FLAT
-    message = (
-        f"{'converged' if flat else 'stopped before the top'}: steepest slope {steepest:.1e} nats, {count} evaluations"
-    )
-    return result.x, flat, message
+    verdict = "converged" if flat else "stopped before the top"
+    message = f"{verdict}: steepest slope {steepest:.1e} nats per standard error, {count} evaluations"
+    return np.clip(result.x * unit, bounds[:, 0], bounds[:, 1]), flat, message
+
+
+def _rough_errors(
+    uphill: Callable[[np.ndarray], tuple[float, np.ndarray]], theta: np.ndarray, bounds: np.ndarray
+) -> Float[np.ndarray, "free"]:
+    """One over the root of the curvature along each parameter, so that the optimiser meets a round hill."""
+    unit = np.ones(len(theta))
+    if len(theta) > MOST_MEASURED:
+        return unit
+    _, here = uphill(theta)
+    for k in range(len(theta)):
+        step = np.zeros_like(theta)
+        step[k] = -CURVATURE_STEP if theta[k] + CURVATURE_STEP > bounds[k, 1] else CURVATURE_STEP
+        curvature = -(uphill(theta + step)[1][k] - here[k]) / step[k]
+        unit[k] = 1 / np.sqrt(np.clip(curvature, 1.0, 1e12))  # a flat direction: a unit of a logarithm
+    return unit
 
 
 def _ordered(model: Model, parameters: Parameters) -> Parameters:

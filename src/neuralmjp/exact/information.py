@@ -5,31 +5,68 @@ from dataclasses import dataclass
 
 import jax
 import numpy as np
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool, Float, Int
+from scipy.stats import chi2
 
 from ..emissions import Gaussian, NeuralGaussian
 from ..mjp.precision import in_double_precision
+from ..priors import FreeRates
 from .fit import ExactFit
+from .model import expectations
 from .packing import Packing
+from .transitions import halving_needed
 
 STEP = 1e-4  # of a finite difference, in log rates and standardised values
 # A direction along which the log-likelihood bends by less than this many nats per squared unit teaches nothing.
 LEAST_CURVATURE = 1e-3
+# A rate that explains less than half a jump in all the data is indistinguishable from zero.
+FEWEST_JUMPS = 0.5
+SMALLEST_LOG_RATE = -100.0
+ALLOWED_LOSS = float(chi2.isf(0.05, 1)) / 2
+
+
+@dataclass(frozen=True)
+class Absent:
+    """Rates that the data show no sign of: the likelihood falls from zero on, exp(slope f - curvature f^2 / 2)."""
+
+    which: Int[np.ndarray, "rate"]  # among the free numbers
+    slope: Float[np.ndarray, "rate"]  # of the log-likelihood at rate zero, not positive
+    curvature: Float[np.ndarray, "rate"]  # with everything else following
+
+    @property
+    def upper(self) -> Float[np.ndarray, "rate"]:
+        """The rate at which the log-likelihood has fallen by what a 95 % interval allows; infinite if never."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            root = np.sqrt(self.slope**2 + 2 * self.curvature * ALLOWED_LOSS)
+            return np.where(self.curvature > 0, (root + self.slope) / self.curvature, ALLOWED_LOSS / -self.slope)
+
+    def sample(self, n: int, rng: np.random.Generator) -> Float[np.ndarray, "sample rate"]:
+        """Rates from that law, cut at ten times the upper limit where it is too flat to have a mean."""
+        places = np.linspace(0.0, 1.0, 2001)
+        drawn = np.empty((n, len(self.which)))
+        for k, (slope, curvature, upper) in enumerate(zip(self.slope, self.curvature, self.upper, strict=True)):
+            rates = places * 10 * (upper if np.isfinite(upper) else 0.0)
+            weight = np.cumsum(np.exp(slope * rates - curvature * rates**2 / 2))
+            drawn[:, k] = np.interp(rng.random(n) * weight[-1], weight, rates)
+        return drawn
 
 
 @dataclass(frozen=True)
 class Information:
-    """Normal approximation around the top: theta ~ N(theta, covariance)."""
+    """Normal approximation around the top: theta ~ N(theta, covariance), apart from rates that are absent."""
 
     theta: Float[np.ndarray, "free"]
-    covariance: Float[np.ndarray, "free free"]  # zero for numbers that rest on a bound
+    covariance: Float[np.ndarray, "free free"]  # zero for numbers that rest on a bound, and for absent rates
     unidentified: Bool[np.ndarray, "free"]  # the data say nothing, or nothing on their own, about these
+    absent: Absent
 
     def sample(self, n: int, rng: np.random.Generator) -> Float[np.ndarray, "sample free"]:
-        """Draws from the normal approximation."""
+        """Draws from the approximation."""
         values, vectors = np.linalg.eigh(self.covariance)
         root = vectors * np.sqrt(np.maximum(values, 0.0))
-        return self.theta + rng.normal(size=(n, len(self.theta))) @ root.T
+        drawn = self.theta + rng.normal(size=(n, len(self.theta))) @ root.T
+        drawn[:, self.absent.which] = np.log(np.maximum(self.absent.sample(n, rng), np.exp(SMALLEST_LOG_RATE)))
+        return drawn
 
     def standard_errors(
         self, function: Callable[[Array], dict[str, Array]]
@@ -48,22 +85,54 @@ class Information:
 def observed_information(fit: ExactFit) -> Information:
     """Minus the Hessian of the log posterior at the top, inverted; by differences of the exact gradient."""
     theta = fit.theta
-    moving = np.flatnonzero(~fit.at_bound)
+    jumps, time = _expected_per_parameter(fit)
+    absent = np.flatnonzero(jumps < FEWEST_JUMPS)
+    moving = np.setdiff1d(np.flatnonzero(~fit.at_bound), absent)
     hessian = np.empty((len(moving), len(moving)))
     for row, k in enumerate(moving):
         step = np.zeros_like(theta)
         step[k] = STEP
         slopes = [fit.objective(theta + sign * step)[1][moving] for sign in (1, -1)]
         hessian[row] = (slopes[0] - slopes[1]) / (2 * STEP)
-    curvature = -(hessian + hessian.T) / 2
-    values, vectors = np.linalg.eigh(curvature)
+    values, vectors = np.linalg.eigh(-(hessian + hessian.T) / 2)
     known = values > LEAST_CURVATURE
     inverse = (vectors[:, known] / values[known]) @ vectors[:, known].T
     covariance = np.zeros((len(theta), len(theta)))
     covariance[np.ix_(moving, moving)] = inverse
     unidentified = np.zeros(len(theta), dtype=bool)
     unidentified[moving] = (np.abs(vectors[:, ~known]) > 0.1).any(1)
-    return Information(theta, covariance, unidentified)
+    return Information(theta, covariance, unidentified, _absent(fit, absent, time[absent], moving, inverse))
+
+
+def _expected_per_parameter(fit: ExactFit) -> tuple[np.ndarray, np.ndarray]:
+    """Expected jumps at each free rate, and the time in which they could happen; infinite where that has no meaning."""
+    model = fit.model.rate_model
+    if not isinstance(model, FreeRates):
+        return np.full(len(fit.packing.rates), np.inf), np.full(len(fit.packing.rates), np.inf)
+    halving = halving_needed(fit.rates, fit.laid.layout.gaps)
+    expected = expectations(fit.model, fit.parameters, fit.laid.evidence, fit.laid.layout.aligned, halving)
+    table = model.parameter_of
+    here, jumps = table[table >= 0], np.asarray(expected.jumps)[table >= 0]
+    time = np.broadcast_to(np.asarray(expected.time)[:, None], table.shape)[table >= 0]
+    per_parameter = [np.bincount(here, weights=x, minlength=model.n_parameters) for x in (jumps, time)]
+    return per_parameter[0], per_parameter[1]
+
+
+def _absent(fit: ExactFit, which: np.ndarray, time: np.ndarray, moving: np.ndarray, inverse: np.ndarray) -> Absent:
+    """How the likelihood falls as each absent rate leaves zero, while all others follow."""
+    slopes, curvatures = np.empty(len(which)), np.empty(len(which))
+    for row, (k, t) in enumerate(zip(which, np.maximum(time, np.finfo(float).tiny), strict=True)):
+        near, far = 1e-3 / t, 0.5 / t  # expected jumps over the time observed
+        gradients = []
+        for rate in (near, far):
+            moved = fit.theta.copy()
+            moved[k] = np.log(rate)
+            gradients.append(fit.objective(moved)[1])
+        first, second = gradients[0][k] / near, gradients[1][k] / far
+        follow = (gradients[1] - gradients[0])[moving] / (far - near)
+        curvatures[row] = (first - second) / (far - near) - follow @ inverse @ follow
+        slopes[row] = first
+    return Absent(which, np.minimum(slopes, 0.0), np.maximum(curvatures, 0.0))
 
 
 def with_plain_emission(fit: ExactFit) -> ExactFit:

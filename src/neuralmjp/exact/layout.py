@@ -49,7 +49,8 @@ def lay_out(data: TimeSeries, n_states: int) -> Layout:
     """Choose lanes for a data set and a number of states."""
     lengths = data.lengths
     total = data.n_observations
-    aligned = len(data) >= MOST_LANES // 4 or n_states > MOST_STATES_CUT or total < 4 * SHORTEST_LANE
+    enough = total >= MOST_LANES // 4 * int(lengths.max())  # whole series that can run side by side
+    aligned = enough or n_states > MOST_STATES_CUT or total < 4 * SHORTEST_LANE
     if aligned:
         rows = _whole_series(data.offsets, lengths)
     else:
@@ -78,8 +79,9 @@ def distinct_gaps(
 
 
 def _whole_series(offsets: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """Longest series first, each to the lane that is shortest so far."""
+    """Longest series first, each to the lane that is shortest so far; no more lanes than the longest can fill."""
     n_lanes = -(-len(lengths) // -(-len(lengths) // MOST_INDEPENDENT_LANES))  # equal shares
+    n_lanes = min(n_lanes, -(-int(lengths.sum()) // int(lengths.max())))
     if (lengths == lengths[0]).all():  # lanes of equal load without a search
         order, lane_of = np.arange(len(lengths)), np.arange(len(lengths)) % n_lanes
     else:

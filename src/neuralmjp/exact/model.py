@@ -120,6 +120,7 @@ class Expectations(NamedTuple):
     first: Float[Array, "state"]  # expected number of series that start in each state
 
 
+@partial(jax.jit, static_argnames=("model", "aligned", "halving"))
 def expectations(
     model: Model, parameters: Parameters, evidence: Evidence, aligned: bool, halving: Halving
 ) -> Expectations:

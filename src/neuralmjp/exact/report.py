@@ -7,15 +7,12 @@ from scipy.special import expit
 from scipy.stats import norm
 
 from ..fitted import LEVEL, Interval
-from ..priors import FreeRates, ParametricRates, RateModel, rates_of
+from ..priors import FreeRates, ParametricRates, rates_of
 from .fit import ExactFit
 from .information import Information
-from .model import expectations
-from .transitions import halving_needed
 
 N_SAMPLES = 1000
 Z = float(norm.isf((1 - LEVEL) / 2))
-RULE_OF_THREE = 3.0  # events that 95 of 100 records of their kind would have shown at least one of
 
 
 def rate_samples_of(
@@ -71,45 +68,17 @@ FROM_EVEN = {"positive": np.exp, "probability": expit, "real": lambda x: x}
 
 
 def _rate_intervals(fit: ExactFit, information: Information, value: np.ndarray, error: np.ndarray) -> Interval:
-    """On the log scale; a rate at zero gets an upper limit from the time during which the jump did not happen."""
+    """On the log scale; a rate that the data show no sign of gets an upper limit."""
     model = fit.model.rate_model
     tables = [np.zeros((model.n_states, model.n_states)) for _ in range(3)]
     for table, numbers in zip(tables, (value, value - Z * error, value + Z * error), strict=True):
         table[model.allowed] = np.exp(numbers)
     mean, lower, upper = tables
-    absent = absent_jumps(fit)
-    if absent.any():
-        limit = RULE_OF_THREE / np.maximum(_time_in_states(fit), 1e-300)
-        upper = np.where(absent, limit[:, None], upper)
-        lower = np.where(absent, 0.0, lower)
-    vague = _vague(model, information, fit.packing.rates)
+    table = model.parameter_of if isinstance(model, FreeRates) else np.full(mean.shape, -1)
+    for k, limit in zip(information.absent.which, information.absent.upper, strict=True):
+        lower, upper = np.where(table == k, 0.0, lower), np.where(table == k, limit, upper)
+    vague = (table >= 0) & information.unidentified[fit.packing.rates][np.maximum(table, 0)]
     return Interval(mean, np.where(vague, 0.0, lower), np.where(vague, np.inf, upper))
-
-
-def absent_jumps(fit: ExactFit) -> np.ndarray:
-    """Jumps that the data show no sign of: their rates rest on the lower bound."""
-    model = fit.model.rate_model
-    absent = np.zeros((model.n_states, model.n_states), dtype=bool)
-    if isinstance(model, FreeRates):
-        theta = fit.theta[fit.packing.rates]
-        low = fit.at_bound[fit.packing.rates] & (theta < np.median(theta))
-        table = model.parameter_of
-        absent = (table >= 0) & low[np.maximum(table, 0)]
-    return absent
-
-
-def _vague(model: RateModel, information: Information, which: np.ndarray) -> np.ndarray:
-    vague = np.zeros((model.n_states, model.n_states), dtype=bool)
-    if isinstance(model, FreeRates):
-        table = model.parameter_of
-        vague = (table >= 0) & information.unidentified[which][np.maximum(table, 0)]
-    return vague
-
-
-def _time_in_states(fit: ExactFit) -> np.ndarray:
-    halving = halving_needed(fit.rates, fit.laid.layout.gaps)
-    expected = expectations(fit.model, fit.parameters, fit.laid.evidence, fit.laid.layout.aligned, halving)
-    return np.asarray(expected.time)
 
 
 def warnings_of(fit: ExactFit, information: Information | None) -> tuple[str, ...]:
@@ -117,9 +86,9 @@ def warnings_of(fit: ExactFit, information: Information | None) -> tuple[str, ..
     words = []
     if not fit.converged:
         words.append(f"the fit {fit.message}")
-    for i, j in np.argwhere(absent_jumps(fit)):
-        words.append(f"no sign of the jump {i} -> {j}: its rate is given as an upper limit")
     if information is not None:
+        for k in information.absent.which:
+            words.append(f"no sign of the jump {fit.model.rate_model.names[k]}: its rate is given as an upper limit")
         for name in np.array(fit.model.rate_model.names)[information.unidentified[fit.packing.rates]]:
             words.append(f"the data do not determine {name}: its interval is unbounded")
         rest = np.delete(information.unidentified, fit.packing.rates)

@@ -26,7 +26,7 @@ class Halving(NamedTuple):
     times: int
 
 
-def halving_needed(rates: Float[np.ndarray, "state state"], gaps: Float[np.ndarray, "gap"]) -> Halving:
+def halving_needed(rates: Float[np.ndarray, "*batch state state"], gaps: Float[np.ndarray, "gap"]) -> Halving:
     """For rates of this size and gaps in increasing order."""
     jumps = float(rates.sum(-1).max()) * gaps
     times = math.ceil(math.log2(max(float(jumps[-1]), JUMPS) / JUMPS))
@@ -49,6 +49,8 @@ def transition_table(
     _, powers = jax.lax.scan(lambda power, _: (power @ step, power), eye, length=TERMS)
     jumps = fastest * gaps
     halvings = jnp.clip(jnp.ceil(jnp.log2(jnp.maximum(jumps, JUMPS) / JUMPS)), 0, halving.times)
+    # Only what is squared back below may be halved, on whichever side of the edge rounding puts a gap.
+    halvings = jnp.where(jnp.arange(len(gaps)) >= len(gaps) - halving.n_long, halvings, 0)
     jumps = jumps / 2**halvings
     count = jnp.arange(TERMS)
     log_weights = -jumps[:, None] + count * jnp.log(jnp.maximum(jumps, 1e-300))[:, None]

@@ -64,7 +64,7 @@ def _expm(matrix: Square, n_states: int) -> Square:
     shift = xp.max(-xp.diagonal(matrix, axis1=-2, axis2=-1), axis=-1)
     size = shift + xp.where(eye == 1, 0, matrix)[..., :n_states].sum(-1).max(-1)  # bounds matrix + shift
     needed = xp.ceil(xp.log2(xp.maximum(size, 1.0)))
-    most = int(needed.max(initial=0)) if isinstance(needed, np.ndarray) else COMPILED_SQUARINGS
+    most = int(np.max(needed, initial=0)) if isinstance(matrix, np.ndarray) else COMPILED_SQUARINGS
     extra = math.ceil(math.log2(max((n_states - 1) / JUMPS_PER_PIECE, 1.0)))
     squarings = (extra + xp.minimum(needed, most))[..., None, None]
     positive = (matrix + shift[..., None, None] * eye) * xp.exp2(-squarings)
