@@ -5,7 +5,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from neuralmjp import InputError, TimeSeries
-from neuralmjp.mjp import RateEstimate
+from neuralmjp.mjp import Interval
 from neuralmjp.plots import plot_rates, plot_trace
 from neuralmjp.plots.palette import STATES, state_colour
 
@@ -66,7 +66,7 @@ class TestTrace:
 class TestRates:
     def estimate(self, rates, spread=4.0):
         rates = np.array(rates, float)
-        return RateEstimate(rates, rates / spread, rates * spread, 0.95)
+        return Interval(rates, rates / spread, rates * spread, 0.95)
 
     def test_every_rate_with_its_interval(self, ax):
         estimate = self.estimate([[0, 2], [8, 0]])
@@ -97,7 +97,7 @@ class TestRates:
 
     def test_a_state_never_visited(self, ax):
         rates = np.array([[0.0, 2.0], [0.0, 0.0]])
-        estimate = RateEstimate(rates, rates / 2, np.array([[0.0, 4.0], [np.inf, 0.0]]), 0.95)
+        estimate = Interval(rates, rates / 2, np.array([[0.0, 4.0], [np.inf, 0.0]]), 0.95)
         plot_rates({"fit": estimate}, ax, time_unit="s")
         ax.figure.canvas.draw()
         assert np.isfinite(ax.get_xlim()).all()

@@ -15,7 +15,8 @@ from .exact.fit import Progress, bounds_of, fit
 from .exact.information import Information, observed_information, with_plain_emission
 from .exact.model import Model, Parameters
 from .exact.report import intervals_of, rate_samples_of, warnings_of
-from .fitted import FittedMJP, Interval
+from .fitted import FittedMJP
+from .mjp import Interval
 from .mjp.precision import in_double_precision
 from .mjp.types import ArrayLike
 from .priors import FreeRates, RateModel, ReversibleRates, system_rates

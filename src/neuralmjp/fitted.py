@@ -16,20 +16,10 @@ from .errors import InputError
 from .exact.decode import Prepared, sample_paths, smooth, viterbi
 from .exact.evidence import Panel, Scaling, make_evidence
 from .exact.model import Model, Parameters, initial_law
+from .mjp.interval import LEVEL, Interval
 from .mjp.precision import in_double_precision
 from .priors import rates_of
 from .timeseries import TimeSeries
-
-LEVEL = 0.95
-
-
-@dataclass(frozen=True)
-class Interval:
-    """A quantity with the range that is made to hold the truth in 95 of 100 data sets."""
-
-    mean: np.ndarray  # at the best parameters
-    lower: np.ndarray
-    upper: np.ndarray
 
 
 @dataclass(frozen=True)

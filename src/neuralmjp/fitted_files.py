@@ -13,7 +13,8 @@ from .emissions.named import from_options, options_of
 from .errors import InputError
 from .exact.evidence import Panel
 from .exact.model import Model, Parameters
-from .fitted import FittedMJP, Interval
+from .fitted import FittedMJP
+from .mjp import Interval
 from .priors import FreeRates, ParametricRates, RateModel, ReversibleRates
 
 FORMAT = "neuralmjp fitted model"
@@ -33,7 +34,8 @@ def plain(value: Any) -> Any:
 
 def summary(fitted: FittedMJP) -> dict[str, Any]:
     """The result as the command line's JSON: every quantity with mean, lower and upper, in the data's time unit."""
-    rates = fitted.intervals.get("rates", Interval(fitted.rates, *[np.full_like(fitted.rates, np.nan)] * 2))
+    unknown = np.full_like(fitted.rates, np.nan)
+    rates = fitted.intervals.get("rates", Interval(fitted.rates, unknown, unknown))
     result: dict[str, Any] = {
         "engine": fitted.engine,
         "time_unit": fitted.time_unit,
@@ -165,7 +167,7 @@ def load(folder: Path) -> FittedMJP:
         converged=known["converged"],
         message=known["message"],
         rate_samples=arrays["rate_samples"],
-        intervals={name: Interval(**parts) for name, parts in intervals.items()},
+        intervals={name: Interval(p["mean"], p["lower"], p["upper"]) for name, p in intervals.items()},
         uncertainty=known["uncertainty"],
         warnings=tuple(known["warnings"]),
         seconds=known["seconds"],

@@ -31,7 +31,7 @@ def full_gaussian(params):
         here = ~np.isnan(x)
         if not here.any():
             return np.zeros(2)
-        blocks = [(m[here], (root @ root.T)[np.ix_(here, here)]) for m, root in zip(params["mean"], triangles)]
+        blocks = [(m[here], (root @ root.T)[np.ix_(here, here)]) for m, root in zip(params["mean"], triangles, strict=True)]
         return [stats.multivariate_normal.logpdf(x[here], m, c) for m, c in blocks]
 
     return log_density

@@ -1,6 +1,6 @@
 """The likelihood against the sum over all hidden sequences, one by one; and its gradient against that sum's."""
 
-from itertools import product
+from itertools import pairwise, product
 
 import jax.numpy as jnp
 import numpy as np
@@ -52,7 +52,7 @@ def scattered(rows, seed=0, longest=np.inf):
     rng = np.random.default_rng(seed)
     gaps = np.round(np.minimum(np.exp(rng.normal(-0.5, 1.5, len(rows))), longest), 6) + 1e-6
     offsets = np.append(0, np.cumsum(LENGTHS))
-    times = np.concatenate([np.cumsum(gaps[a:b]) for a, b in zip(offsets[:-1], offsets[1:], strict=True)])
+    times = np.concatenate([np.cumsum(gaps[a:b]) for a, b in pairwise(offsets)])
     names = tuple(str(i) for i in range(len(LENGTHS)))
     return TimeSeries(times, rows, offsets, names, tuple(f"x{i}" for i in range(rows.shape[1])))
 

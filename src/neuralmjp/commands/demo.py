@@ -6,9 +6,8 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from ..estimators import ExactMJP
-from ..fitted import LEVEL
 from ..io import write
-from ..mjp import JumpPath, RateEstimate, rates_from_paths
+from ..mjp import Interval, JumpPath, rates_from_paths
 from ..mjp.paths import joined
 from ..systems import IonChannel, Simulation
 from .fit import progress_display
@@ -35,8 +34,7 @@ def run(out: Path, *, seed: int) -> None:
     with progress_display() as progress:
         fitted = ExactMJP(len(levels), emission="gaussian", seed=seed).fit(recording.data, progress)
     fitted.save(out / "model")
-    found = fitted.intervals["rates"]
-    estimates["exact fit"] = RateEstimate(found.mean, found.lower, found.upper, LEVEL)
+    estimates["exact fit"] = fitted.intervals["rates"]
     accuracy = float((fitted.decode(recording.data).states == recording.states).mean())
     draw(recording, levels, rates, estimates, out / "demo.png")
     show(channel, recording, rates, estimates, accuracy, out)
@@ -53,7 +51,7 @@ def sampled_path(states: np.ndarray, frequency: float) -> JumpPath:
 
 
 def draw(
-    recording: Simulation, levels: np.ndarray, rates: np.ndarray, estimates: dict[str, RateEstimate], file: Path
+    recording: Simulation, levels: np.ndarray, rates: np.ndarray, estimates: dict[str, Interval], file: Path
 ) -> None:
     from matplotlib.figure import Figure
 
@@ -77,7 +75,7 @@ def show(
     channel: IonChannel,
     recording: Simulation,
     rates: np.ndarray,
-    estimates: dict[str, RateEstimate],
+    estimates: dict[str, Interval],
     accuracy: float,
     out: Path,
 ) -> None:

@@ -13,8 +13,9 @@ from .. import systems
 from ..errors import InputError
 from ..estimators import ExactMJP
 from ..exact.evidence import Panel
-from ..fitted import FittedMJP, Interval
+from ..fitted import FittedMJP
 from ..fitted_files import summary
+from ..mjp import Interval
 from ..priors import ParametricRates
 from ..systems import SYSTEMS
 from ..timeseries import TimeSeries

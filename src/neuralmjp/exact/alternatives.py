@@ -7,7 +7,8 @@ from scipy.optimize import brentq
 from scipy.stats import chi2
 
 from ..errors import InputError
-from ..fitted import LEVEL, FittedMJP, Interval
+from ..fitted import FittedMJP
+from ..mjp.interval import LEVEL, Interval
 from ..mjp.precision import in_double_precision
 from ..priors import FreeRates
 from ..timeseries import TimeSeries

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from ..emissions import Categorical, Emission, Observations
 from ..errors import InputError
@@ -120,7 +120,7 @@ def panel_override(
     override = np.full((len(data.values), n_states), np.nan)
     labels = data.values[:, 0]
     if panel.first_known:
-        codes = np.array([_state_of(emission, label) for label in labels[first]])
+        codes = _first_states(data, emission)
         override[first] = np.where(np.eye(n_states)[codes] > 0, 0.0, -np.inf)
     if panel.exact_entry is not None:
         dead = labels == panel.exact_entry
@@ -129,6 +129,18 @@ def panel_override(
         possible = np.isin(np.arange(n_states), [_state_of(emission, state) for state in states])
         override[labels == float(label)] = np.where(possible, 0.0, -np.inf)
     return override
+
+
+def _first_states(data: TimeSeries, emission: Emission) -> Int[np.ndarray, "series"]:
+    assert isinstance(emission, Categorical)
+    labels = data.values[data.offsets[:-1], 0]
+    unread = np.flatnonzero(~np.isin(labels, emission.labels))
+    if unread.size:
+        raise InputError(
+            f"series {data.names[unread[0]]!r} begins with {labels[unread[0]]:g}, which is no state: first states are "
+            "not all known"
+        )
+    return emission.codes(labels[:, None])[:, 0].astype(int)
 
 
 def _state_of(emission: Emission, label: float | None) -> int:

@@ -6,7 +6,7 @@ from jaxtyping import Float
 from scipy.special import expit
 from scipy.stats import norm
 
-from ..fitted import LEVEL, Interval
+from ..mjp.interval import LEVEL, Interval
 from ..priors import FreeRates, ParametricRates, rates_of
 from .fit import ExactFit
 from .information import Information

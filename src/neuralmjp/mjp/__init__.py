@@ -9,15 +9,17 @@ path_kl         divergence between two processes
 processes       what a simulator needs to know of a process
 simulate        exact simulation, one path or many series
 bridges         paths conditioned on both ends
+interval        a quantity with its range
 complete        rates from paths that are known whole
 stationary      stationary law, eigenvalues, timescales, dwell times, entropy production
 passage         passage times, committors, reactive flux
 """
 
 from .bridges import Bridges, sample_bridges
-from .complete import RateEstimate, rates_from_paths
+from .complete import rates_from_paths
 from .exponential import propagate, transition_matrix
 from .generators import check_generator, check_rates, exit_rates, generator_from_rates, masked, rates_from_generator
+from .interval import Interval
 from .master_equation import MasterSolution, solve_adaptively, solve_master_equation
 from .passage import ReactiveFlux, committor_backward, committor_forward, mfpt, reactive_flux
 from .path_kl import kl_rate, path_kl
@@ -36,10 +38,10 @@ from .uniformisation import Propagated, uniformised_action
 
 __all__ = [
     "Bridges",
+    "Interval",
     "JumpPath",
     "MasterSolution",
     "Propagated",
-    "RateEstimate",
     "ReactiveFlux",
     "check_generator",
     "check_rates",

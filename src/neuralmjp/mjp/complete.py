@@ -1,27 +1,16 @@
 """Rates from paths that are known whole: the simplest inference there is, and the limit for every other."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from scipy.stats import gamma
 
 from ..errors import InputError
+from .interval import LEVEL, Interval
 from .paths import JumpPath
 
 
-@dataclass(frozen=True)
-class RateEstimate:
-    """Rates with an interval for each, per time unit of the paths."""
-
-    mean: Float[np.ndarray, "state state"]
-    lower: Float[np.ndarray, "state state"]
-    upper: Float[np.ndarray, "state state"]
-    level: float  # probability the interval is made to cover
-
-
-def rates_from_paths(paths: Sequence[JumpPath] | JumpPath, n_states: int, *, level: float = 0.95) -> RateEstimate:
+def rates_from_paths(paths: Sequence[JumpPath] | JumpPath, n_states: int, *, level: float = LEVEL) -> Interval:
     """Maximum likelihood from complete records: jumps from i to j divided by the time in i (Billingsley 1961).
 
     The interval is the exact one for a Poisson count, by gamma quantiles; a jump never seen has rate 0 with an upper
@@ -41,4 +30,4 @@ def rates_from_paths(paths: Sequence[JumpPath] | JumpPath, n_states: int, *, lev
         lower = np.where(counts > 0, gamma.ppf(tail, np.maximum(counts, 1)) / time, 0.0)
         upper = np.where(time > 0, gamma.isf(tail, counts + 1.0) / time, np.inf)
     off = ~np.eye(n_states, dtype=bool)
-    return RateEstimate(mean, np.where(off, lower, 0.0), np.where(off, upper, 0.0), level)
+    return Interval(mean, np.where(off, lower, 0.0), np.where(off, upper, 0.0), level)

@@ -4,12 +4,12 @@ import numpy as np
 from jaxtyping import Float
 from matplotlib.axes import Axes
 
-from ..mjp import RateEstimate
+from ..mjp import Interval
 from .palette import TRUTH, state_colour
 
 
 def plot_rates(
-    estimates: dict[str, RateEstimate],
+    estimates: dict[str, Interval],
     ax: Axes,
     *,
     time_unit: str,
