@@ -26,8 +26,10 @@ LAYERS = {
     "errors": set(),
     "_version": set(),
     "mjp": {"errors", "mjp"},
-    "timeseries": {"errors", "io", "timeseries"},  # io only inside functions, which read and write for it
-    "io": {"errors", "timeseries", "io"},
+    "checks": {"errors", "timeseries"},  # the class it checks, for the type alone
+    "batches": {"errors", "timeseries"},
+    "timeseries": {"errors", "checks", "batches", "io", "timeseries"},  # io only inside functions
+    "io": {"errors", "checks", "timeseries", "io"},
     "systems": {"errors", "mjp", "timeseries", "systems"},
     "plots": {"errors", "mjp", "timeseries", "plots"},
 }

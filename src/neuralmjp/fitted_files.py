@@ -5,6 +5,7 @@ import platform
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -38,6 +39,7 @@ def summary(fitted: FittedMJP) -> dict[str, Any]:
     rates = fitted.intervals.get("rates", Interval(fitted.rates, unknown, unknown))
     result: dict[str, Any] = {
         "engine": fitted.engine,
+        "posterior": "exact",
         "time_unit": fitted.time_unit,
         "n_states": fitted.n_states,
         "log_likelihood": fitted.log_likelihood,
@@ -133,12 +135,19 @@ def load(folder: Path) -> FittedMJP:
     file = folder / "model.json"
     try:
         known = json.loads(file.read_text())
-        with np.load(folder / "arrays.npz", allow_pickle=False) as stored:
+        with open(folder / "arrays.npz", "rb") as opened, np.load(opened, allow_pickle=False) as stored:
             arrays = {name: stored[name] for name in stored.files}
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, EOFError, BadZipFile) as error:
         raise InputError(f"{folder} holds no fitted model that can be read: {error}") from None
-    if known.get("format") != FORMAT or known.get("version") != FORMAT_VERSION:
+    if not isinstance(known, dict) or (known.get("format"), known.get("version")) != (FORMAT, FORMAT_VERSION):
         raise InputError(f"{file}: not a fitted model of version {FORMAT_VERSION}; fit again with this version")
+    try:
+        return _assembled(known, arrays)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise InputError(f"{folder} holds a fitted model with parts missing or damaged: {error!r}") from None
+
+
+def _assembled(known: dict[str, Any], arrays: dict[str, np.ndarray]) -> FittedMJP:
     panel = known["panel"]
     rate_model = _make(known["rate_model"])
     emission = {name.removeprefix("emission/"): a for name, a in arrays.items() if name.startswith("emission/")}
@@ -148,12 +157,16 @@ def load(folder: Path) -> FittedMJP:
             _, quantity, part = name.split("/")
             intervals.setdefault(quantity, {})[part] = array
     given, prior = known["given"], known["rate_prior"]
-    theta = arrays["theta"] if len(arrays["theta"]) == rate_model.n_parameters else rate_model.nearest(arrays["rates"])
+    # A function of parameters is not stored: the rates it gave are, as free ones.
+    function = known["rate_model"]["kind"] == "parametric"
+    theta = rate_model.nearest(arrays["rates"]) if function else arrays["theta"]
+    kind = from_options(known["emission"]["name"], known["emission"]["options"])
+    kind.natural(emission)  # fails here, not in use, if a parameter is missing
     return FittedMJP(
         engine=known["engine"],
         model=Model(
             rate_model,
-            from_options(known["emission"]["name"], known["emission"]["options"]),
+            kind,
             known["initial"],
             None if given is None else tuple(given),
             None if prior is None else tuple(prior),
@@ -173,7 +186,7 @@ def load(folder: Path) -> FittedMJP:
         seconds=known["seconds"],
         seed=known["seed"],
         panel=Panel(panel["exact_entry"], panel["first_known"], dict(panel["censored"])),
-        restarts=tuple(known["restarts"]),
+        restarts=tuple(np.nan if value is None else value for value in known["restarts"]),
     )
 
 

@@ -35,8 +35,10 @@ def paths(rates, law, log_density, times):
     states = sequences(len(rates), len(times))
     with np.errstate(divide="ignore"):
         total = np.log(law)[states[:, 0]] + log_density[np.arange(len(times)), states].sum(1)
-        for t, gap in enumerate(np.diff(times)):
-            total = total + np.log(expm(generator(rates) * gap))[states[:, t], states[:, t + 1]]
+        gaps, which = np.unique(np.diff(times), return_inverse=True)
+        moves = [np.log(expm(generator(rates) * gap)) for gap in gaps]
+        for t, k in enumerate(which):
+            total = total + moves[k][states[:, t], states[:, t + 1]]
     return states, total
 
 

@@ -29,13 +29,18 @@ GRADIENT_ITERATIONS = 500
 # A slope below this many nats per standard error is flat: the top is within 0.0001 nats.
 FLAT = 1e-2
 CURVATURE_STEP = 1e-3
+FARTHEST = 2.0  # from the start of a round, in logarithms of rates and standard deviations of the data
+MOST_BOXES = 30
+LOSS = 1e3  # nats that an impossible step seems to lose
 MOST_MEASURED = 200  # parameters whose curvature is measured one by one
 # EM from several starts runs on at most this many observations; the gradient sees all of them.
 EM_OBSERVATIONS = 200_000
-FASTEST_PER_GAP = 1e3  # no rate above this many jumps per shortest gap
+FASTEST_PER_GAP = 1e3  # no rate above this many jumps per shortest gap,
+MOST_PER_GAP = 1e12  # nor above this many per longest
 FEWEST_JUMPS = 1e-3  # no rate below this many jumps in all the time observed
 
 Progress = Callable[[str, float], None]
+Uphill = Callable[[np.ndarray], tuple[float, np.ndarray]]  # log posterior and its gradient
 
 
 @dataclass(frozen=True)
@@ -178,7 +183,8 @@ def bounds_of(model: Model, packing: Packing, data: TimeSeries) -> Float[np.ndar
     bounds = np.tile([-np.inf, np.inf], (len(packing.free), 1))
     if isinstance(model.rate_model, FreeRates):
         gaps = data.gaps
-        bounds[packing.rates] = np.log([FEWEST_JUMPS / gaps.sum(), FASTEST_PER_GAP / gaps.min()])
+        fastest = min(FASTEST_PER_GAP / gaps.min(), MOST_PER_GAP / gaps.max())
+        bounds[packing.rates] = np.log([FEWEST_JUMPS / gaps.sum(), fastest])
     else:
         bounds[packing.rates] = [-50.0, 50.0]
     return bounds
@@ -187,37 +193,55 @@ def bounds_of(model: Model, packing: Packing, data: TimeSeries) -> Float[np.ndar
 def climb(
     model: Model, packing: Packing, laid: Laid, start: np.ndarray, bounds: np.ndarray, progress: Progress
 ) -> tuple[np.ndarray, bool, str]:
-    """L-BFGS within bounds, in units of rough standard errors; judged by the slope that is left at its end."""
-    count = 0
+    """L-BFGS within bounds, in units of rough standard errors; judged by the slope that is left at its end.
+
+    Far from where it was measured the curvature is another: each round stays in a box around its start.
+    """
+    count, lowest = 0, 0.0
 
     def uphill(theta: np.ndarray) -> tuple[float, np.ndarray]:
-        nonlocal count
+        nonlocal count, lowest
         count += 1
         progress("gradient", count / 100)
-        value, gradient, _ = objective(model, packing, laid, theta)
-        return (value, gradient) if np.isfinite(value) and np.isfinite(gradient).all() else (-np.inf, 0 * gradient)
+        try:
+            value, gradient, _ = objective(model, packing, laid, theta)
+        except InputError:  # rates too fast for any gap
+            value, gradient = -np.inf, np.zeros_like(theta)
+        if not (np.isfinite(value) and np.isfinite(gradient).all()):
+            return lowest - LOSS, np.zeros_like(theta)  # the optimiser turns back from a cliff, but not from infinity
+        lowest = min(lowest, value)
+        return value, gradient
 
-    unit = _rough_errors(uphill, start, bounds)
+    best = start
+    for _ in range(MOST_BOXES):
+        box = np.clip(best[:, None] + [-FARTHEST, FARTHEST], bounds[:, :1], bounds[:, 1:])
+        best, slope = _climb_in(box, uphill, best)
+        edge = ((best <= box[:, 0]) & (slope < 0)) | ((best >= box[:, 1]) & (slope > 0))
+        held = edge & ((best <= bounds[:, 0]) | (best >= bounds[:, 1]))
+        if (edge == held).all():
+            break
+    steepest = float(np.abs(slope[~held]).max(initial=0.0))
+    flat = steepest < FLAT
+    verdict = "converged" if flat else "stopped before the top"
+    return best, flat, f"{verdict}: steepest slope {steepest:.1e} nats per standard error, {count} evaluations"
+
+
+def _climb_in(box: np.ndarray, uphill: Uphill, start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The highest point that L-BFGS finds in a box, and the slope there in nats per rough standard error."""
+    unit = _rough_errors(uphill, start, box)
 
     def downhill(x: np.ndarray) -> tuple[float, np.ndarray]:
         value, gradient = uphill(x * unit)
         return -value, -gradient * unit
 
-    scaled = bounds / unit[:, None]
     options = {"maxiter": GRADIENT_ITERATIONS, "maxfun": 2 * GRADIENT_ITERATIONS, "ftol": 1e-15, "gtol": FLAT / 100}
-    result = minimize(downhill, start / unit, jac=True, method="L-BFGS-B", bounds=scaled, options=options)
-    slope = -result.jac
-    held = ((result.x <= scaled[:, 0]) & (slope < 0)) | ((result.x >= scaled[:, 1]) & (slope > 0))
-    steepest = float(np.abs(slope[~held]).max(initial=0.0))
-    flat = steepest < FLAT
-    verdict = "converged" if flat else "stopped before the top"
-    message = f"{verdict}: steepest slope {steepest:.1e} nats per standard error, {count} evaluations"
-    return np.clip(result.x * unit, bounds[:, 0], bounds[:, 1]), flat, message
+    bounds = box / unit[:, None]
+    result = minimize(downhill, start / unit, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+    best = np.where(result.x <= bounds[:, 0], box[:, 0], np.where(result.x >= bounds[:, 1], box[:, 1], result.x * unit))
+    return np.clip(best, box[:, 0], box[:, 1]), -result.jac
 
 
-def _rough_errors(
-    uphill: Callable[[np.ndarray], tuple[float, np.ndarray]], theta: np.ndarray, bounds: np.ndarray
-) -> Float[np.ndarray, "free"]:
+def _rough_errors(uphill: Uphill, theta: np.ndarray, bounds: np.ndarray) -> Float[np.ndarray, "free"]:
     """One over the root of the curvature along each parameter, so that the optimiser meets a round hill."""
     unit = np.ones(len(theta))
     if len(theta) > MOST_MEASURED:

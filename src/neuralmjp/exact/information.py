@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 from scipy.stats import chi2
@@ -19,8 +20,10 @@ from .transitions import halving_needed
 STEP = 1e-4  # of a finite difference, in log rates and standardised values
 # A direction along which the log-likelihood bends by less than this many nats per squared unit teaches nothing.
 LEAST_CURVATURE = 1e-3
+TOUCHES = 0.01  # share of a quantity's slope that must lie along such a direction for it to count as unknown
 # A rate that explains less than half a jump in all the data is indistinguishable from zero.
 FEWEST_JUMPS = 0.5
+SHORTEST_TIME = 1e-6  # share of all time below which a state counts as never visited
 SMALLEST_LOG_RATE = -100.0
 ALLOWED_LOSS = float(chi2.isf(0.05, 1)) / 2
 
@@ -57,7 +60,7 @@ class Information:
 
     theta: Float[np.ndarray, "free"]
     covariance: Float[np.ndarray, "free free"]  # zero for numbers that rest on a bound, and for absent rates
-    unidentified: Bool[np.ndarray, "free"]  # the data say nothing, or nothing on their own, about these
+    flat: Float[np.ndarray, "free direction"]  # unit vectors along which the data say nothing
     absent: Absent
 
     def sample(self, n: int, rng: np.random.Generator) -> Float[np.ndarray, "sample free"]:
@@ -65,20 +68,33 @@ class Information:
         values, vectors = np.linalg.eigh(self.covariance)
         root = vectors * np.sqrt(np.maximum(values, 0.0))
         drawn = self.theta + rng.normal(size=(n, len(self.theta))) @ root.T
+        drawn = drawn + rng.normal(size=(n, self.flat.shape[1])) @ self.flat.T / np.sqrt(LEAST_CURVATURE)
         drawn[:, self.absent.which] = np.log(np.maximum(self.absent.sample(n, rng), np.exp(SMALLEST_LOG_RATE)))
         return drawn
 
     def standard_errors(
         self, function: Callable[[Array], dict[str, Array]]
     ) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-        """Named functions of theta and their standard errors, by the delta method."""
-        values, slopes = jax.jit(lambda theta: (function(theta), jax.jacfwd(function)(theta)))(self.theta)
+        """Named functions of theta and their standard errors, by the delta method; infinite where nothing is known."""
+        theta = jnp.asarray(self.theta)
+        values, slopes = function(theta), jax.jacfwd(function)(theta)
         result = {}
         for name, value in values.items():
             slope = np.asarray(slopes[name]).reshape(-1, len(self.theta))
             variance = np.einsum("af,fg,ag->a", slope, self.covariance, slope)
-            result[name] = np.asarray(value), np.sqrt(np.maximum(variance, 0.0)).reshape(np.shape(value))
+            error = np.where(self._open(slope), np.inf, np.sqrt(np.maximum(variance, 0.0)))
+            result[name] = np.asarray(value), error.reshape(np.shape(value))
         return result
+
+    def _open(self, slope: Float[np.ndarray, "quantity free"]) -> Bool[np.ndarray, "quantity"]:
+        """Whether a quantity changes along a direction about which the data say nothing."""
+        along = np.abs(slope @ self.flat).max(-1, initial=0.0)
+        return along > TOUCHES * np.linalg.norm(slope, axis=-1)
+
+    @property
+    def unidentified(self) -> Bool[np.ndarray, "free"]:
+        """The data say nothing, or nothing on their own, about these."""
+        return self._open(np.eye(len(self.theta)))
 
 
 @in_double_precision
@@ -86,8 +102,10 @@ def observed_information(fit: ExactFit) -> Information:
     """Minus the Hessian of the log posterior at the top, inverted; by differences of the exact gradient."""
     theta = fit.theta
     jumps, time = _expected_per_parameter(fit)
-    absent = np.flatnonzero(jumps < FEWEST_JUMPS)
-    moving = np.setdiff1d(np.flatnonzero(~fit.at_bound), absent)
+    never = time < SHORTEST_TIME * time.sum()  # the state is not visited: its rates say nothing, and hear nothing
+    absent = np.flatnonzero((jumps < FEWEST_JUMPS) & ~never)
+    held = np.union1d(np.flatnonzero(fit.at_bound), np.flatnonzero(never))
+    moving = np.setdiff1d(np.arange(len(theta)), np.union1d(held, absent))
     hessian = np.empty((len(moving), len(moving)))
     for row, k in enumerate(moving):
         step = np.zeros_like(theta)
@@ -99,9 +117,10 @@ def observed_information(fit: ExactFit) -> Information:
     inverse = (vectors[:, known] / values[known]) @ vectors[:, known].T
     covariance = np.zeros((len(theta), len(theta)))
     covariance[np.ix_(moving, moving)] = inverse
-    unidentified = np.zeros(len(theta), dtype=bool)
-    unidentified[moving] = (np.abs(vectors[:, ~known]) > 0.1).any(1)
-    return Information(theta, covariance, unidentified, _absent(fit, absent, time[absent], moving, inverse))
+    # A number that rests on a bound, though not for want of jumps, could lie anywhere beyond it.
+    each = np.eye(len(theta))
+    flat = np.concatenate([each[:, moving] @ vectors[:, ~known], each[:, np.setdiff1d(held, absent)]], axis=1)
+    return Information(theta, covariance, flat, _absent(fit, absent, time[absent], moving, inverse))
 
 
 def _expected_per_parameter(fit: ExactFit) -> tuple[np.ndarray, np.ndarray]:
@@ -121,7 +140,7 @@ def _expected_per_parameter(fit: ExactFit) -> tuple[np.ndarray, np.ndarray]:
 def _absent(fit: ExactFit, which: np.ndarray, time: np.ndarray, moving: np.ndarray, inverse: np.ndarray) -> Absent:
     """How the likelihood falls as each absent rate leaves zero, while all others follow."""
     slopes, curvatures = np.empty(len(which)), np.empty(len(which))
-    for row, (k, t) in enumerate(zip(which, np.maximum(time, np.finfo(float).tiny), strict=True)):
+    for row, (k, t) in enumerate(zip(which, time, strict=True)):
         near, far = 1e-3 / t, 0.5 / t  # expected jumps over the time observed
         gradients = []
         for rate in (near, far):

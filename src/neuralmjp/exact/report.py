@@ -77,8 +77,7 @@ def _rate_intervals(fit: ExactFit, information: Information, value: np.ndarray, 
     table = model.parameter_of if isinstance(model, FreeRates) else np.full(mean.shape, -1)
     for k, limit in zip(information.absent.which, information.absent.upper, strict=True):
         lower, upper = np.where(table == k, 0.0, lower), np.where(table == k, limit, upper)
-    vague = (table >= 0) & information.unidentified[fit.packing.rates][np.maximum(table, 0)]
-    return Interval(mean, np.where(vague, 0.0, lower), np.where(vague, np.inf, upper))
+    return Interval(mean, lower, upper)
 
 
 def warnings_of(fit: ExactFit, information: Information | None) -> tuple[str, ...]:

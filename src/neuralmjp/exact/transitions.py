@@ -14,9 +14,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from ..errors import InputError
+
 # Poisson(k; 4) beyond 30 terms is below 1e-16.
 JUMPS = 4.0
 TERMS = 31
+# A longest gap with more jumps than 4 x 2^40 is beyond double precision.
+MOST_HALVINGS = 40
 
 
 class Halving(NamedTuple):
@@ -32,6 +36,11 @@ def halving_needed(rates: Float[np.ndarray, "*batch state state"], gaps: Float[n
     times = math.ceil(math.log2(max(float(jumps[-1]), JUMPS) / JUMPS))
     if times == 0:
         return Halving(0, 0)
+    if times > MOST_HALVINGS:
+        raise InputError(
+            f"the fastest rate makes {jumps[-1]:.0e} jumps in the longest gap of {gaps[-1]:g}: "
+            "leave out the longest gaps, or start from slower rates"
+        )
     eighth = -(-len(gaps) // 8)
     n_long = int((jumps > JUMPS).sum())
     return Halving(min(-(-n_long // eighth) * eighth, len(gaps)), times + times % 2)
