@@ -1,5 +1,6 @@
 """The estimator: choices in, a fitted model out; errors that teach; nothing compiled twice."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -9,8 +10,10 @@ from exact.test_recovery import changed
 from neuralmjp import ExactMJP, InputError, Panel, TimeSeries, mjp
 from neuralmjp.emissions import Categorical, CustomEmission, Gaussian
 from neuralmjp.exact.em import _many_steps
+from neuralmjp.exact.evidence import Scaling, make_evidence
 from neuralmjp.exact.fit import objective
 from neuralmjp.exact.model import value_and_gradient
+from neuralmjp.exact.packing import Packing
 from neuralmjp.priors import FreeRates, ParametricRates
 from neuralmjp.systems import FlashingRatchet, TwoMode
 
@@ -123,18 +126,22 @@ class TestFit:
         assert again.log_likelihood == pytest.approx(two_levels.log_likelihood, abs=1e-4)
 
     def test_unseen_data_are_decoded(self, two_levels):
+        """The high state, 0 in the simulation, is state 1 here: states are ordered by their mean."""
+        states = simulated(TWO, 3, 25, 0.3, seed=8)
         unseen = simulated(TWO, 3, 25, 0.3, seed=8, levels=[1.5, -1.0], noise=0.5)
-        truth = np.asarray(mjp_states(3, 25, seed=8))
-        assert (two_levels.decode(unseen).states == 1 - truth).mean() > 0.95
+        assert (two_levels.decode(unseen).states == 1 - states.values[:, 0]).mean() > 0.95
+
+    def test_the_callers_precision_does_not_matter(self, two_levels):
+        with jax.enable_x64(False):
+            again = ExactMJP(2, "gaussian").fit(LEVELS)
+            assert again.decode(LEVELS).probabilities.dtype == np.float64
+        np.testing.assert_array_equal(again.rates, two_levels.rates)
+        np.testing.assert_array_equal(again.intervals["rates"].upper, two_levels.intervals["rates"].upper)
 
     def test_numbers_of_parameters(self, two_levels):
         assert two_levels.n_parameters == 2 + 4 + 1  # rates, means and spreads, initial law
         assert two_levels.n_observations == 480
         assert len(two_levels.restarts) == 5
-
-
-def mjp_states(n_series, length, seed):
-    return simulated(TWO, n_series, length, 0.3, seed=seed).values[:, 0].astype(int)
 
 
 def never_below_its_starts(fitted):
@@ -165,7 +172,7 @@ class TestStatesWithNamesOfTheirOwn:
         fitted = ExactMJP(2, density).fit(LEVELS)
         np.testing.assert_allclose(np.exp(fitted.parameters.emission["log_sd"]), 0.5, atol=0.1)
         interval = fitted.intervals["rates"]
-        assert ((interval.lower <= TWO) & (TWO <= interval.upper)).all()
+        assert ((interval.lower <= TWO) & (interval.upper >= TWO)).all()
 
     def test_labels_shared_by_two_states(self):
         """One label is shown by state 0, the other by states 1 and 2."""
@@ -183,8 +190,6 @@ class TestStatesWithNamesOfTheirOwn:
 
 def simulated_from(state, seed):
     times = np.tile(np.arange(20) * 0.3, (30, 1))
-    import jax
-
     states = mjp.simulate_states(TWO, times, initial=np.full(30, state), key=jax.random.key(seed))
     noise = np.random.default_rng(seed).normal(size=states.shape)
     return TimeSeries.from_arrays(times, np.array([1.5, -1.0])[states] + 0.5 * noise)
@@ -234,9 +239,6 @@ class TestCompilation:
 
     def test_the_optimiser_is_one_program(self, two_levels):
         """Rates may change as they like: the shape of the work does not, on a grid whose gaps are short."""
-        from neuralmjp.exact.evidence import Scaling, make_evidence
-        from neuralmjp.exact.packing import Packing
-
         laid = make_evidence(LEVELS, Gaussian(), 2, Scaling.of(Gaussian(), LEVELS.values), Panel())
         packing = Packing(two_levels.model, two_levels.parameters)
         theta = packing.vector(two_levels.parameters)
@@ -245,11 +247,3 @@ class TestCompilation:
         for change in (-1.0, 0.5):
             objective(two_levels.model, packing, laid, theta + change)
         assert value_and_gradient._cache_size() == before
-
-
-def test_profile_interval_agrees_with_the_curvature_where_data_are_many():
-    fitted = ExactMJP(2).fit(LABELS)
-    profile = ExactMJP(2).profile(LABELS, fitted, (0, 1))
-    interval = fitted.intervals["rates"]
-    assert float(profile.lower) == pytest.approx(interval.lower[0, 1], rel=0.05)
-    assert float(profile.upper) == pytest.approx(interval.upper[0, 1], rel=0.05)

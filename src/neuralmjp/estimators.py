@@ -18,6 +18,7 @@ from .exact.report import intervals_of, rate_samples_of, warnings_of
 from .fitted import FittedMJP
 from .mjp import Interval
 from .mjp.precision import in_double_precision
+from .mjp.structure import require_one_class
 from .mjp.types import ArrayLike
 from .priors import FreeRates, RateModel, ReversibleRates, system_rates
 from .systems import System
@@ -138,18 +139,25 @@ class ExactMJP:
         if isinstance(emission, str):
             ignore = tuple(float(label) for label in self.panel.censored)
             emission = named_emission(emission, data, self.n_states, misread=self.misread, ignore=ignore)
+        elif self.misread is not None:
+            raise InputError("misread goes with an emission by name; an Emission holds its own table of readings")
         if not (isinstance(emission, Categorical) or data.n_observations > 10 * self.n_states**2):
             data.check_states(self.n_states)
         rate_model = self._rate_model()
         if isinstance(emission, Categorical) and len(emission.readable) != self.n_states:
             raise InputError(f"the emission is for {len(emission.readable)} states, but {self.n_states} are asked for")
-        first_seen = isinstance(emission, Categorical) and (emission.is_exact or self.panel.first_known)
-        prior = None if self.rate_prior is None else (float(np.log(self.rate_prior[0])), float(self.rate_prior[1]))
+        first_seen = isinstance(emission, Categorical) and (
+            self.panel.first_known
+            or (emission.is_exact and np.isin(data.values[data.offsets[:-1], 0], emission.labels).all())
+        )
+        prior = self._prior_on_logs()
         if isinstance(self.initial, str):
             if self.initial not in ("free", "stationary"):
                 raise InputError(
                     f"initial must be free, stationary or {self.n_states} probabilities, got {self.initial!r}"
                 )
+            if self.initial == "stationary":
+                require_one_class(rate_model.allowed.astype(float), "the stationary initial law")
             initial = "known" if self.initial == "free" and first_seen else self.initial
             return Model(rate_model, emission, initial, None, prior)
         law = np.asarray(self.initial, dtype=float)
@@ -157,8 +165,18 @@ class ExactMJP:
             raise InputError(f"an initial law holds {self.n_states} probabilities that sum to one")
         return Model(rate_model, emission, "given", tuple(law.tolist()), prior)
 
+    def _prior_on_logs(self) -> tuple[float, float] | None:
+        if self.rate_prior is None:
+            return None
+        rate, width = self.rate_prior
+        if not (rate > 0 and width > 0):
+            raise InputError(f"rate_prior is a positive rate and a positive width, got {self.rate_prior}")
+        return float(np.log(rate)), float(width)
+
     def _rate_model(self) -> RateModel:
         prior = self.prior
+        if self.mask is not None and not isinstance(prior, str):
+            raise InputError("a mask goes with free or reversible rates by name; a rate model holds its own")
         if isinstance(prior, System):
             prior = system_rates(prior)
         elif prior == "free":

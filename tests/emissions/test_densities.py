@@ -31,7 +31,9 @@ def full_gaussian(params):
         here = ~np.isnan(x)
         if not here.any():
             return np.zeros(2)
-        blocks = [(m[here], (root @ root.T)[np.ix_(here, here)]) for m, root in zip(params["mean"], triangles, strict=True)]
+        blocks = [
+            (m[here], (root @ root.T)[np.ix_(here, here)]) for m, root in zip(params["mean"], triangles, strict=True)
+        ]
         return [stats.multivariate_normal.logpdf(x[here], m, c) for m, c in blocks]
 
     return log_density
@@ -102,10 +104,15 @@ def misread_table(params):
     return labels({"table": weights / weights.sum(1, keepdims=True)})
 
 
-LAPLACE = emissions.CustomEmission(
-    lambda p, x: -jnp.abs(x[0] - p["centre"]) / jnp.exp(p["log_width"]) - jnp.log(2.0) - p["log_width"],
-    {"centre": [-1.0, 1.5], "log_width": [0.1, -0.3]},
+LOGISTIC = emissions.CustomEmission(
+    lambda p, x: jax.nn.log_sigmoid(_away(p, x)) + jax.nn.log_sigmoid(-_away(p, x)) - p["log_width"],
+    {"centre": [-1.0, 1.5], "log_width": [-0.9, -1.3]},
 )
+
+
+def _away(p, x):
+    return (x[0] - p["centre"]) * jnp.exp(-p["log_width"])
+
 
 CASES = {
     "exact": Case(
@@ -177,9 +184,9 @@ CASES = {
         real_rows,
     ),
     "custom": Case(
-        LAPLACE,
-        {"centre": np.array([-1.0, 1.5]), "log_width": np.array([0.1, -0.3])},
-        lambda p: lambda x, *_: stats.laplace.logpdf(x[0], p["centre"], np.exp(p["log_width"])),
+        LOGISTIC,
+        {"centre": np.array([-1.0, 1.5]), "log_width": np.array([-0.9, -1.3])},
+        lambda p: lambda x, *_: stats.logistic.logpdf(x[0], p["centre"], np.exp(p["log_width"])),
         lambda rng, n: rng.normal(0.2, 1.2, (n, 1)),
     ),
 }
@@ -400,8 +407,8 @@ class TestErrors:
 
     def test_custom_parameters_for_another_number_of_states(self):
         with pytest.raises(InputError, match="'centre' of a custom emission must begin with an axis of 3 states"):
-            LAPLACE.start(np.zeros((3, 1)), 3, None)
+            LOGISTIC.start(np.zeros((3, 1)), 3, None)
 
     def test_custom_emission_cannot_be_drawn_from(self):
         with pytest.raises(InputError, match="no way to draw from it"):
-            LAPLACE.sample(CASES["custom"].params, np.zeros(2, int), np.zeros(2), rng)
+            LOGISTIC.sample(CASES["custom"].params, np.zeros(2, int), np.zeros(2), rng)

@@ -1,4 +1,4 @@
-"""Known truths are found again, to the precision that is claimed; and fits follow their data through any change of units."""
+"""Known truths are found again, to the precision claimed; and fits follow their data through any change of units."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,8 @@ Z = norm.isf(0.025)
 
 @pytest.mark.statistical
 @pytest.mark.parametrize(
-    "grid", ["shared", pytest.param("irregular", marks=pytest.mark.slow), pytest.param("regular", marks=pytest.mark.slow)]
+    "grid",
+    ["shared", pytest.param("irregular", marks=pytest.mark.slow), pytest.param("regular", marks=pytest.mark.slow)],
 )
 def test_flashing_ratchet(grid):
     """4480 series of 50: within 3 standard errors, which a correct program misses in 0.8 % of all seeds."""

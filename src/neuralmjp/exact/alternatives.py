@@ -2,12 +2,14 @@
 
 from dataclasses import replace
 
+import jax
 import numpy as np
 from scipy.optimize import brentq
 from scipy.stats import chi2
 
 from ..errors import InputError
 from ..fitted import FittedMJP
+from ..mjp import simulate_states
 from ..mjp.interval import LEVEL, Interval
 from ..mjp.precision import in_double_precision
 from ..priors import FreeRates
@@ -91,7 +93,18 @@ def bootstrap(
 
 
 def resimulated(fitted: FittedMJP, data: TimeSeries, *, seed: int) -> TimeSeries:
-    """New values from the fitted process at the times of the data, missing where the data are."""
-    parts = [fitted.simulate(one.times, seed=seed * 1_000_003 + k).values for k, one in enumerate(data)]
-    values = np.where(data.mask, np.concatenate(parts), np.nan)
+    """New values from the fitted process at the times of the data, missing where the data are.
+
+    First observations stay where series are conditioned on them.
+    """
+    batch, first = data.pad(), data.offsets[:-1]
+    known = fitted.model.initial == "known"
+    initial = fitted.predict_proba(data)[first].argmax(-1) if known else fitted.initial
+    since = batch.times - batch.times[:, :1]
+    states = simulate_states(fitted.rates, since, initial=initial, key=jax.random.key(seed))
+    rng, gaps = np.random.default_rng(seed), np.diff(since, axis=1, prepend=0.0)
+    drawn = [fitted.emission.sample(fitted.parameters.emission, z, g, rng) for z, g in zip(states, gaps, strict=True)]
+    values = np.where(data.mask, np.stack(drawn)[batch.valid], np.nan)
+    if known:
+        values[first] = data.values[first]
     return TimeSeries(data.times, values, data.offsets, data.names, data.value_names, data.time_unit)

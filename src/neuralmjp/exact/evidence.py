@@ -53,12 +53,13 @@ class Scaling:
     def of(cls, emission: Emission, values: Float[np.ndarray, "row feature"]) -> "Scaling":
         if not emission.real_valued:
             return cls(np.zeros(values.shape[1]), np.ones(values.shape[1]))
-        scale = np.nanstd(values, axis=0)
-        if not (scale > 0).all():
-            raise InputError(
-                f"value {int(np.argmin(scale))} never changes: nothing can be learned from a constant; leave it out"
-            )
-        return cls(np.nanmean(values, axis=0), scale)
+        # By extremes, not by spread: the mean of equal numbers may differ from them by rounding.
+        seen = ~np.isnan(values)
+        low, high = np.min(values, 0, initial=np.inf, where=seen), np.max(values, 0, initial=-np.inf, where=seen)
+        if not (high > low).all():
+            constant = int(np.argmin(high > low))
+            raise InputError(f"value {constant} never changes: nothing can be learned from a constant; leave it out")
+        return cls(np.nanmean(values, axis=0), np.nanstd(values, axis=0))
 
 
 def emission_values(emission: Emission, values: Float[np.ndarray, "row feature"], panel: Panel) -> np.ndarray:
