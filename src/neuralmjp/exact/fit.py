@@ -212,7 +212,7 @@ def climb(
         lowest = min(lowest, value)
         return value, gradient
 
-    best = start
+    best, slope, held = start, np.zeros_like(start), np.zeros(len(start), dtype=bool)
     for _ in range(MOST_BOXES):
         box = np.clip(best[:, None] + [-FARTHEST, FARTHEST], bounds[:, :1], bounds[:, 1:])
         best, slope = _climb_in(box, uphill, best)
