@@ -25,7 +25,7 @@ RADIAL_NODES = 400
 
 @dataclass(frozen=True)
 class BrownianFolding(System):
-    """dx = -grad U(|x|) dt + sqrt(2) dW by Euler steps of 0.1; the chain itself is the benchmark, not its limit.
+    """dx = -grad U(r) dt + sqrt(2) dW by Euler steps of 0.1; the chain itself is the benchmark, not its limit.
 
     U(r) = -2.5 (r - 3)^2 inside r < 3, 0.5 (r - 3)^3 - (r - 3)^2 outside. Hidden states: 0 folded, 1 unfolded.
     """

@@ -73,7 +73,7 @@ class ReactionNetwork(System):
         start: smallest and largest initial count of each species, drawn uniformly.
         births_at_zero: small rate at which a species that died out reappears.
         noise: what is added to the counts: nothing, Gaussian noise, or whole numbers n with probability
-            proportional to exp(-|n| / noise_scale).
+            proportional to exp(-abs(n) / noise_scale).
         noise_scale: standard deviation, or decay length of the two-sided exponential.
         duration: default length of a simulation.
     """
