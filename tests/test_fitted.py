@@ -286,6 +286,16 @@ class TestData:
         with pytest.raises(InputError, match="the data hold the label 4"):
             of_emission("exact").decode(TimeSeries.from_arrays([0.0, 1.0], [3.0, 4.0]))
 
+    def test_data_that_cannot_happen(self):
+        """They have no likelihood, and no path; the observation is named."""
+        forward = Model(FreeRates(2, mask=[[0, 1], [0, 0]]), CASES["exact"].emission, "free")
+        fitted = made(forward, np.zeros(1), CASES["exact"].params, 1)
+        data = TimeSeries.from_arrays([[0.0, 1.0], [0.0, 2.0]], [[3.0, 8.0], [8.0, 3.0]], names=("up", "down"))
+        assert fitted.score(data) == -np.inf
+        for question in (fitted.decode, fitted.predict_proba):
+            with pytest.raises(InputError, match="series 'down', time 2: this observation cannot happen"):
+                question(data)
+
     def test_sampled_paths(self):
         paths = GAUSSIAN.sample_paths(DATA, 3, key=jax.random.key(0))
         assert [len(one) for one in paths] == [3] * len(DATA)

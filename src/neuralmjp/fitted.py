@@ -13,7 +13,7 @@ from jaxtyping import Array, Float, Int
 from . import mjp
 from .emissions import Emission
 from .errors import InputError
-from .exact.decode import Prepared, sample_paths, smooth, viterbi
+from .exact.decode import Prepared, require_possible, sample_paths, smooth, viterbi
 from .exact.evidence import Panel, Scaling, make_evidence
 from .exact.model import Model, Parameters, initial_law
 from .mjp.interval import LEVEL, Interval
@@ -136,13 +136,18 @@ class FittedMJP:
     def decode(self, data: TimeSeries) -> Decoded:
         """The most likely path and the probability of each state at each observation; also of data never seen."""
         prepared = self._prepared(data)
-        _, probabilities = smooth(prepared)
-        return Decoded(viterbi(prepared), probabilities)
+        return Decoded(viterbi(prepared), self._smoothed(prepared, data))
 
     @in_double_precision
     def predict_proba(self, data: TimeSeries) -> Float[np.ndarray, "row state"]:
         """Probability of each state at each observation, given all observations of its series."""
-        return smooth(self._prepared(data))[1]
+        return self._smoothed(self._prepared(data), data)
+
+    def _smoothed(self, prepared: Prepared, data: TimeSeries) -> Float[np.ndarray, "row state"]:
+        value, probabilities = smooth(prepared)
+        if not np.isfinite(value):
+            require_possible(prepared, data)
+        return probabilities
 
     @in_double_precision
     def score(self, data: TimeSeries) -> float:

@@ -8,13 +8,14 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
+from ..errors import InputError
 from ..mjp import JumpPath, sample_bridges
 from ..mjp.generators import generator_from_rates
 from ..mjp.paths import joined
 from ..mjp.precision import in_double_precision
 from ..priors import rates_of
 from ..timeseries import TimeSeries
-from .chain import log_mass
+from .chain import forward, log_mass
 from .evidence import Laid
 from .model import Evidence, Model, Parameters, initial_law, log_emissions
 from .transitions import Halving, halving_needed, transition_table
@@ -65,6 +66,21 @@ def _with_entries(laid: Laid, probabilities: Float[np.ndarray, "row state"]) -> 
     """Where the absorbing state was entered, the likelihood speaks of the state before: the state after is known."""
     entered, absorbing = _entries(laid)
     return np.where(entered[:, None], np.eye(probabilities.shape[1])[absorbing], probabilities)
+
+
+@in_double_precision
+def require_possible(prepared: Prepared, data: TimeSeries) -> None:
+    """Raise one line that names the first observation that the model says cannot happen, if there is one."""
+    laid = prepared.laid
+    passes, _ = forward(prepared.table, prepared.logs, prepared.law, laid.evidence.chain, laid.layout.aligned)
+    impossible = np.flatnonzero(~(laid.layout.scatter(np.asarray(passes.totals)) > 0))
+    if impossible.size:
+        row = int(impossible[0])
+        series = int(np.searchsorted(data.offsets, row, side="right")) - 1
+        raise InputError(
+            f"series {data.names[series]!r}, time {data.times[row]:g}: this observation cannot happen under the model; "
+            "allow more jumps in the mask, or readings in the table of misreadings"
+        )
 
 
 @jax.jit

@@ -12,17 +12,16 @@ from scipy.optimize import minimize
 from ..emissions import reordered
 from ..errors import InputError
 from ..mjp import stationary_distribution
-from ..mjp.generators import generator_from_rates
 from ..mjp.precision import in_double_precision
 from ..priors import FreeRates, ReversibleRates, rates_of
 from ..timeseries import TimeSeries
-from .chain import forward
+from .decode import Prepared, require_possible
 from .em import run_em
 from .evidence import Laid, Panel, Scaling, emission_values, make_evidence
-from .model import Model, Parameters, initial_law, log_emissions, value_and_gradient
+from .model import Model, Parameters, value_and_gradient
 from .packing import Packing
 from .starts import crude_rates, em_emission, nearest_states, refined
-from .transitions import halving_needed, transition_table
+from .transitions import halving_needed
 
 EM_ITERATIONS = 60
 GRADIENT_ITERATIONS = 500
@@ -100,7 +99,7 @@ def fit(
     bounds = bounds_of(model, packing, data)
     theta = np.clip(packing.vector(found), bounds[:, 0], bounds[:, 1])
     if not np.isfinite(objective(model, packing, laid, theta)[0]):
-        _require_possible(model, found, laid, data)
+        require_possible(Prepared(model, found, laid), data)
     best, flat, message = climb(model, packing, laid, theta, bounds, progress)
     parameters = _ordered(model, packing.parameters(best))
     theta = packing.vector(parameters)
@@ -162,7 +161,7 @@ def _em(
         result = run_em(simple, stacked, laid.evidence, laid.layout.aligned, iterations=EM_ITERATIONS)
         reached = result.log_likelihood[-1] + laid.log_scale
         if not np.isfinite(reached).any():
-            _require_possible(simple, jax.tree.map(lambda x: x[0], stacked), laid, some)
+            require_possible(Prepared(simple, jax.tree.map(lambda x: x[0], stacked), laid), some)
         best = jax.tree.map(lambda x: np.asarray(x)[int(np.nanargmax(reached))], result.parameters)
     rates = np.asarray(rates_of(_free(model.rate_model), best.rates))
     params = refined(model.emission, best.emission, float(np.median(data.gaps)))
@@ -278,22 +277,3 @@ def _interchangeable(model: Model) -> bool:
     if isinstance(rate_model, FreeRates):
         return rate_model.n_parameters == n_states * (n_states - 1)
     return isinstance(rate_model, ReversibleRates) and int(rate_model.allowed.sum()) == n_states * (n_states - 1)
-
-
-def _require_possible(model: Model, parameters: Parameters, laid: Laid, data: TimeSeries) -> None:
-    """One line that names the first observation that the model says cannot happen."""
-    rates = rates_of(model.rate_model, parameters.rates)
-    halving = halving_needed(np.asarray(rates), laid.layout.gaps)
-    table = transition_table(jnp.asarray(generator_from_rates(rates)), laid.evidence.gaps, halving)
-    logs = log_emissions(model, parameters, rates, laid.evidence)
-    law = initial_law(model, parameters, rates)
-    passes, _ = forward(table, logs, law, laid.evidence.chain, laid.layout.aligned)
-    totals = laid.layout.scatter(np.asarray(passes.totals))
-    impossible = np.flatnonzero(~(totals > 0))
-    if impossible.size:
-        row = int(impossible[0])
-        series = int(np.searchsorted(data.offsets, row, side="right")) - 1
-        raise InputError(
-            f"series {data.names[series]!r}, time {data.times[row]:g}: this observation cannot happen under the model; "
-            "allow more jumps in the mask, or readings in the table of misreadings"
-        )
