@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from ..emissions import Categorical, Emission, Observations
 from ..errors import InputError
@@ -79,16 +79,12 @@ def make_evidence(data: TimeSeries, emission: Emission, n_states: int, scaling: 
     layout = lay_out(data, n_states)
     values = (emission_values(emission, data.values, panel) - scaling.shift) / scaling.scale
     mask = ~np.isnan(values)
-    first = np.zeros(len(values), dtype=bool)
-    first[data.offsets[:-1]] = True
+    first = first_rows(data)
     filled = np.where(mask, values, 0.0)
     previous, known = np.roll(filled, 1, axis=0), np.roll(mask, 1, axis=0) & ~first[:, None]
     gaps = np.where(first, 0.0, np.diff(data.times, prepend=0.0))
     override = panel_override(data, emission, n_states, panel, first)
-    entered = None
-    if panel.exact_entry is not None:
-        entered = (data.values[:, 0] == panel.exact_entry) & ~first
-        _check_last(data, entered)
+    entered, absorbing = absorbing_entries(data, emission, panel)
 
     def laid(rows, padding):
         return jnp.asarray(layout.gather(rows, padding))
@@ -105,11 +101,39 @@ def make_evidence(data: TimeSeries, emission: Emission, n_states: int, scaling: 
         valid=jnp.asarray(layout.rows >= 0),
         override=None if override is None else laid(override, np.nan),
         entered=None if entered is None else laid(entered, False),
-        absorbing=None if entered is None else jnp.asarray(_state_of(emission, panel.exact_entry)),
+        absorbing=absorbing,
         chain=Chain(jnp.asarray(layout.starts), jnp.asarray(layout.gap_index)),
         gaps=jnp.asarray(layout.gaps),
     )
     return Laid(evidence, layout, -float((mask * np.log(scaling.scale)).sum()))
+
+
+def absorbing_entries(
+    data: TimeSeries, emission: Emission, panel: Panel
+) -> tuple[Bool[np.ndarray, "row"], Int[Array, ""]] | tuple[None, None]:
+    """Where the absorbing state was entered at exactly the time given, and which state that is."""
+    if panel.exact_entry is None:
+        return None, None
+    entered = data.values[:, 0] == panel.exact_entry
+    entered[data.offsets[:-1]] = False
+    _check_last(data, entered)
+    return entered, jnp.asarray(state_of(emission, panel.exact_entry))
+
+
+def first_rows(data: TimeSeries) -> Bool[np.ndarray, "row"]:
+    """Which observations begin a series."""
+    first = np.zeros(data.n_observations, dtype=bool)
+    first[data.offsets[:-1]] = True
+    return first
+
+
+def entries(data: TimeSeries, panel: Panel) -> Bool[np.ndarray, "row"] | None:
+    """Which observations are the moment of entry into the absorbing state, if such moments are known."""
+    if panel.exact_entry is None:
+        return None
+    entered = (data.values[:, 0] == panel.exact_entry) & ~first_rows(data)
+    _check_last(data, entered)
+    return entered
 
 
 def panel_override(
@@ -125,9 +149,9 @@ def panel_override(
         override[first] = np.where(np.eye(n_states)[codes] > 0, 0.0, -np.inf)
     if panel.exact_entry is not None:
         dead = labels == panel.exact_entry
-        override[dead] = np.where(np.arange(n_states) == _state_of(emission, panel.exact_entry), 0.0, -np.inf)
+        override[dead] = np.where(np.arange(n_states) == state_of(emission, panel.exact_entry), 0.0, -np.inf)
     for label, states in panel.censored.items():
-        possible = np.isin(np.arange(n_states), [_state_of(emission, state) for state in states])
+        possible = np.isin(np.arange(n_states), [state_of(emission, state) for state in states])
         override[labels == float(label)] = np.where(possible, 0.0, -np.inf)
     return override
 
@@ -144,7 +168,7 @@ def _first_states(data: TimeSeries, emission: Emission) -> Int[np.ndarray, "seri
     return emission.codes(labels[:, None])[:, 0].astype(int)
 
 
-def _state_of(emission: Emission, label: float | None) -> int:
+def state_of(emission: Emission, label: float | None) -> int:
     assert isinstance(emission, Categorical)
     if label not in emission.labels:
         raise InputError(f"no state has the label {label:g}; labels are {', '.join(f'{x:g}' for x in emission.labels)}")
