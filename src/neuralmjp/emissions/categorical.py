@@ -88,20 +88,39 @@ class Categorical(Emission):
         """States differ in what they can show, so that their order has a meaning."""
         return not self.readable.all()
 
+    @property
+    def labelled(self) -> bool:
+        """Every state has a label of its own, though it may be misread: the data name their states."""
+        own = np.eye(*self.readable.shape, dtype=bool) & self.readable
+        return self.is_exact or (self.named_states and bool(own.any(1).all()))
+
     def learned(self, params: Params) -> Params:
         chosen = self.readable.copy()
         chosen[np.arange(len(chosen)), self._reference] = False
         return {"logits": chosen}
 
-    def log_table(self, params: Params) -> Float[Array, "state label"]:
-        """Log probability of each label in each state."""
-        return jax.nn.log_softmax(jnp.where(self.readable, params["logits"], NEVER), axis=-1)
+    def log_table(self, params: Params) -> Float[Array, "state label"] | Float[np.ndarray, "state label"]:
+        """Log probability of each label in each state; NumPy in, NumPy out."""
+        xp = params["logits"].__array_namespace__()
+        logits = xp.where(self.readable, params["logits"], NEVER)
+        logits = logits - logits.max(-1, keepdims=True)
+        return logits - xp.log(xp.exp(logits).sum(-1, keepdims=True))
 
-    def log_prob(self, params: Params, seen: Observations) -> Float[Array, "*lead state"]:
-        table = jnp.where(self.readable, self.log_table(params), -jnp.inf)
+    def pulled_back(
+        self, table: Float[np.ndarray, "state label"], slope: Float[np.ndarray, "state label"]
+    ) -> dict[str, np.ndarray]:
+        """From a derivative by the probabilities in the table to that by the parameters."""
+        by_log = table * slope
+        return {"logits": np.where(self.readable, by_log - table * by_log.sum(-1, keepdims=True), 0.0)}
+
+    def log_prob(
+        self, params: Params, seen: Observations
+    ) -> Float[Array, "*lead state"] | Float[np.ndarray, "*lead state"]:
+        xp = params["logits"].__array_namespace__()
+        table = xp.where(self.readable, self.log_table(params), -np.inf)
         code = seen.values[..., 0].astype(int)
         read = table.T[code]
-        return read if seen.mask is None else jnp.where(seen.mask, read, 0.0)
+        return read if seen.mask is None else xp.where(seen.mask, read, 0.0)
 
     def maximised(self, params: Params, seen: Observations, weights: Float[Array, "*lead state"]) -> Params | None:
         shown = jax.nn.one_hot(seen.values[..., 0].astype(int), len(self.labels))
@@ -114,7 +133,8 @@ class Categorical(Emission):
         return {"logits": jnp.where(free & self.readable, logits - reference, 0.0)}
 
     def natural(self, params: Params) -> dict[str, Natural]:
-        return {"probability": Natural(jnp.where(self.readable, jnp.exp(self.log_table(params)), 0.0), "probability")}
+        xp = params["logits"].__array_namespace__()
+        return {"probability": Natural(xp.where(self.readable, xp.exp(self.log_table(params)), 0.0), "probability")}
 
     def rescaled(
         self, params: Params, shift: Float[np.ndarray, "feature"], scale: Float[np.ndarray, "feature"]

@@ -24,7 +24,7 @@ class Observations(NamedTuple):
 class Natural(NamedTuple):
     """One parameter as people know it."""
 
-    value: Float[Array, "..."]
+    value: Float[Array, "..."] | Float[np.ndarray, "..."]
     kind: Kind  # how an interval for it is made: on the plain, the log or the logit scale
 
 
@@ -46,7 +46,9 @@ class Emission(eqx.Module):
         """Starting parameters from the data: a sensible one, or a random variation of it when `rng` is given."""
 
     @abstractmethod
-    def log_prob(self, params: Params, seen: Observations) -> Float[Array, "*lead state"]:
+    def log_prob(
+        self, params: Params, seen: Observations
+    ) -> Float[Array, "*lead state"] | Float[np.ndarray, "*lead state"]:
         """Log density of each observation in each state; missing components count nothing."""
 
     @abstractmethod

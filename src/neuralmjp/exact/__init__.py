@@ -5,6 +5,7 @@ transitions  exp(F t) for many gaps at once
 chain        forward and backward passes, and the derivative they give
 model        rates, emission and initial law as one function of one vector
 evidence     a data set as that function needs it
+labels       the same likelihood for labels, in NumPy: no compiling
 starts, em   starting values; expectation maximisation from many starts
 fit          the maximum
 """

@@ -10,14 +10,13 @@ from jaxtyping import Array, Bool, Float, Int
 
 from ..errors import InputError
 from ..mjp import JumpPath, sample_bridges
-from ..mjp.generators import generator_from_rates
 from ..mjp.paths import joined
 from ..mjp.precision import in_double_precision
 from ..priors import rates_of
 from ..timeseries import TimeSeries
 from .chain import forward, log_mass
 from .evidence import Laid
-from .model import Evidence, Model, Parameters, initial_law, log_emissions
+from .model import Evidence, Model, Parameters, ingredients
 from .transitions import Halving, halving_needed, transition_table
 
 BRIDGES_AT_ONCE = 1 << 17  # keeps the memory for sampled paths below some hundred MB
@@ -36,9 +35,8 @@ class Prepared:
 
 @partial(jax.jit, static_argnames=("model", "halving"))
 def _pieces(model: Model, parameters: Parameters, evidence: Evidence, halving: Halving):
-    rates = model.rate_model.rates(jnp.asarray(parameters.rates))
-    table = transition_table(jnp.asarray(generator_from_rates(rates)), evidence.gaps, halving)
-    return table, log_emissions(model, parameters, rates, evidence), initial_law(model, parameters, rates)
+    made = ingredients(model, evidence, parameters)
+    return transition_table(made.generator, evidence.gaps, halving), made.logs, made.law
 
 
 @partial(jax.jit, static_argnames="aligned")

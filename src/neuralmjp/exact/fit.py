@@ -18,7 +18,8 @@ from ..timeseries import TimeSeries
 from .decode import Prepared, require_possible
 from .em import run_em
 from .evidence import Laid, Panel, Scaling, emission_values, make_evidence
-from .model import Model, Parameters, value_and_gradient
+from .labels import Labels, lay_out_labels
+from .model import Evaluation, Model, Parameters, value_and_gradient
 from .packing import Packing
 from .starts import crude_rates, em_emission, nearest_states, refined
 from .transitions import halving_needed
@@ -49,7 +50,7 @@ class ExactFit:
     model: Model
     parameters: Parameters
     scaling: Scaling
-    laid: Laid
+    laid: Laid | Labels
     packing: Packing
     log_likelihood: float  # of the data as given
     at_bound: np.ndarray  # which free numbers rest on a bound
@@ -61,8 +62,8 @@ class ExactFit:
     def theta(self) -> Float[np.ndarray, "free"]:
         return self.packing.vector(self.parameters)
 
-    def objective(self, theta: Float[np.ndarray, "free"]) -> tuple[float, Float[np.ndarray, "free"], float]:
-        """Log posterior, its gradient, and the log-likelihood, of the standardised data."""
+    def objective(self, theta: Float[np.ndarray, "free"]) -> Evaluation:
+        """Log posterior with its gradient, of the standardised data."""
         return objective(self.model, self.packing, self.laid, theta)
 
     @property
@@ -94,31 +95,38 @@ def fit(
     else:
         emission = model.emission.rescaled(start.emission, -scaling.shift / scaling.scale, 1 / scaling.scale)
         found, reached = start._replace(emission=emission), np.array([])
-    laid = make_evidence(data, model.emission, n_states, scaling, panel)
+    laid = lay_out_labels(data, model, panel) or make_evidence(data, model.emission, n_states, scaling, panel)
     packing = Packing(model, found)
     bounds = bounds_of(model, packing, data)
     theta = np.clip(packing.vector(found), bounds[:, 0], bounds[:, 1])
-    if not np.isfinite(objective(model, packing, laid, theta)[0]):
-        require_possible(Prepared(model, found, laid), data)
+    if not np.isfinite(objective(model, packing, laid, theta).value):
+        whole = make_evidence(data, model.emission, n_states, scaling, panel)
+        require_possible(Prepared(model, found, whole), data)
     best, flat, message = climb(model, packing, laid, theta, bounds, progress)
     parameters = _ordered(model, packing.parameters(best))
     theta = packing.vector(parameters)
     at_bound = (theta <= bounds[:, 0] + 1e-6) | (theta >= bounds[:, 1] - 1e-6)
-    _, _, likelihood = objective(model, packing, laid, theta)
+    likelihood = objective(model, packing, laid, theta).log_likelihood
     return ExactFit(
         model, parameters, scaling, laid, packing, likelihood + laid.log_scale, at_bound, flat, message, reached
     )
 
 
-def objective(
-    model: Model, packing: Packing, laid: Laid, theta: Float[np.ndarray, "free"]
-) -> tuple[float, Float[np.ndarray, "free"], float]:
-    """Log posterior, its gradient with respect to the free numbers, and the log-likelihood."""
+def objective(model: Model, packing: Packing, laid: Laid | Labels, theta: Float[np.ndarray, "free"]) -> Evaluation:
+    """Log posterior, its gradient with respect to the free numbers, and what comes with them."""
     parameters = packing.parameters(theta)
-    rates = np.asarray(rates_of(model.rate_model, parameters.rates))
-    halving = halving_needed(rates, laid.layout.gaps)
-    value, gradient, likelihood = value_and_gradient(model, parameters, laid.evidence, laid.layout.aligned, halving)
-    return float(value), packing.vector(gradient), float(likelihood)
+    if isinstance(laid, Labels):
+        found = laid.evaluate(model, parameters)
+    else:
+        halving = halving_needed(np.asarray(rates_of(model.rate_model, parameters.rates)), laid.layout.gaps)
+        found = value_and_gradient(model, parameters, laid.evidence, laid.layout.aligned, halving)
+    return Evaluation(
+        float(found.value),
+        packing.vector(found.gradient),
+        float(found.log_likelihood),
+        np.asarray(found.jumps),
+        np.asarray(found.time),
+    )
 
 
 def _starts(
@@ -150,7 +158,8 @@ def _em(
 ) -> tuple[Parameters, Float[np.ndarray, "start"]]:
     """Run EM from all starts as one batch and keep the best, in the model's own parameters."""
     emission = em_emission(model.emission, not np.isnan(data.values).any())
-    if emission is None or getattr(emission, "is_exact", False):  # no closed form, or crude rates are close already
+    close = getattr(emission, "labelled", False) and (len(starts) == 1 or getattr(emission, "is_exact", False))
+    if emission is None or close:  # no closed form, or what the labels say is close already
         best, reached = starts[0], np.array([])
     else:
         progress("EM", 0.0)
@@ -190,7 +199,7 @@ def bounds_of(model: Model, packing: Packing, data: TimeSeries) -> Float[np.ndar
 
 
 def climb(
-    model: Model, packing: Packing, laid: Laid, start: np.ndarray, bounds: np.ndarray, progress: Progress
+    model: Model, packing: Packing, laid: Laid | Labels, start: np.ndarray, bounds: np.ndarray, progress: Progress
 ) -> tuple[np.ndarray, bool, str]:
     """L-BFGS within bounds, in units of rough standard errors; judged by the slope that is left at its end.
 
@@ -203,7 +212,7 @@ def climb(
         count += 1
         progress("gradient", count / 100)
         try:
-            value, gradient, _ = objective(model, packing, laid, theta)
+            value, gradient = objective(model, packing, laid, theta)[:2]
         except InputError:  # rates too fast for any gap
             value, gradient = -np.inf, np.zeros_like(theta)
         if not (np.isfinite(value) and np.isfinite(gradient).all()):

@@ -2,22 +2,20 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Bool, Float, Int
 from scipy.stats import chi2
 
 from ..emissions import Gaussian, NeuralGaussian
 from ..mjp.precision import in_double_precision
 from ..priors import FreeRates
 from .fit import ExactFit
-from .model import expectations
 from .packing import Packing
-from .transitions import halving_needed
 
 STEP = 1e-4  # of a finite difference, in log rates and standardised values
+DELTA_STEP = 1e-5  # the same, of quantities that are smooth functions of them
 # A direction along which the log-likelihood bends by less than this many nats per squared unit teaches nothing.
 LEAST_CURVATURE = 1e-3
 TOUCHES = 0.01  # share of a quantity's slope that must lie along such a direction for it to count as unknown
@@ -73,15 +71,16 @@ class Information:
         return drawn
 
     def standard_errors(
-        self, function: Callable[[Array], dict[str, Array]]
+        self, function: Callable[[np.ndarray], dict[str, Any]]
     ) -> dict[str, tuple[np.ndarray, np.ndarray]]:
         """Named functions of theta and their standard errors, by the delta method; infinite where nothing is known."""
-        theta = jnp.asarray(self.theta)
-        # Compiled as one: operation by operation it would take seconds.
-        values, slopes = jax.jit(lambda theta: (function(theta), jax.jacfwd(function)(theta)))(theta)
+        steps = DELTA_STEP * np.eye(len(self.theta))
+        ends = [(function(self.theta + step), function(self.theta - step)) for step in steps]
         result = {}
-        for name, value in values.items():
-            slope = np.asarray(slopes[name]).reshape(-1, len(self.theta))
+        for name, value in function(self.theta).items():
+            with np.errstate(invalid="ignore"):  # log odds of an impossible reading
+                moved = np.stack([np.asarray(up[name]) - np.asarray(down[name]) for up, down in ends], axis=-1)
+            slope = np.where(np.isfinite(moved), moved, 0.0).reshape(-1, len(ends)) / (2 * DELTA_STEP)
             variance = np.einsum("af,fg,ag->a", slope, self.covariance, slope)
             error = np.where(self._open(slope), np.inf, np.sqrt(np.maximum(variance, 0.0)))
             result[name] = np.asarray(value), error.reshape(np.shape(value))
@@ -129,11 +128,10 @@ def _expected_per_parameter(fit: ExactFit) -> tuple[np.ndarray, np.ndarray]:
     model = fit.model.rate_model
     if not isinstance(model, FreeRates):
         return np.full(len(fit.packing.rates), np.inf), np.full(len(fit.packing.rates), np.inf)
-    halving = halving_needed(fit.rates, fit.laid.layout.gaps)
-    expected = expectations(fit.model, fit.parameters, fit.laid.evidence, fit.laid.layout.aligned, halving)
+    expected = fit.objective(fit.theta)
     table = model.parameter_of
-    here, jumps = table[table >= 0], np.asarray(expected.jumps)[table >= 0]
-    time = np.broadcast_to(np.asarray(expected.time)[:, None], table.shape)[table >= 0]
+    here, jumps = table[table >= 0], expected.jumps[table >= 0]
+    time = np.broadcast_to(expected.time[:, None], table.shape)[table >= 0]
     per_parameter = [np.bincount(here, weights=x, minlength=model.n_parameters) for x in (jumps, time)]
     return per_parameter[0], per_parameter[1]
 

@@ -75,16 +75,6 @@ def log_emissions(
     return jnp.where(evidence.valid[..., None], logs, 0.0)
 
 
-def log_likelihood(
-    model: Model, parameters: Parameters, evidence: Evidence, aligned: bool, halving: Halving
-) -> Float[Array, ""]:
-    """The exact log-likelihood of all series."""
-    rates = model.rate_model.rates(parameters.rates)
-    table = transition_table(jnp.asarray(generator_from_rates(rates)), evidence.gaps, halving)
-    law = initial_law(model, parameters, rates)
-    return log_mass(table, log_emissions(model, parameters, rates, evidence), law, evidence.chain, aligned)
-
-
 def log_prior(model: Model, parameters: Parameters) -> Float[Array, ""]:
     """Weakly informative priors, where there are any."""
     total = jnp.zeros(())
@@ -96,18 +86,65 @@ def log_prior(model: Model, parameters: Parameters) -> Float[Array, ""]:
     return total
 
 
+class Evaluation(NamedTuple):
+    """The log posterior at one place, and what its derivative says."""
+
+    value: Any  # log posterior
+    gradient: Any
+    log_likelihood: Any
+    jumps: Any  # (state, state) expected, given the data
+    time: Any  # (state,) expected
+
+
+class Ingredients(NamedTuple):
+    """What the parameters make and the likelihood needs; also the derivative of the log-likelihood by each of it."""
+
+    generator: Float[Array, "state state"]  # every entry by itself, diagonal included
+    logs: Float[Array, "step lane state"]
+    law: Float[Array, "state"]
+
+
+def ingredients(model: Model, evidence: Evidence, parameters: Parameters) -> Ingredients:
+    """Generator, log emissions and initial law from the parameters."""
+    rates = jnp.asarray(model.rate_model.rates(parameters.rates))
+    generator = jnp.asarray(generator_from_rates(rates))
+    return Ingredients(
+        generator, log_emissions(model, parameters, rates, evidence), initial_law(model, parameters, rates)
+    )
+
+
+def _slopes(
+    made: Ingredients, evidence: Evidence, aligned: bool, halving: Halving
+) -> tuple[Float[Array, ""], Ingredients]:
+    """Log-likelihood, and its derivative by generator, log emissions and initial law."""
+
+    def likelihood(made: Ingredients):
+        table = transition_table(made.generator, evidence.gaps, halving)
+        return log_mass(table, made.logs, made.law, evidence.chain, aligned)
+
+    return jax.value_and_grad(likelihood)(made)
+
+
+def _jumps(made: Ingredients, slopes: Ingredients, evidence: Evidence) -> tuple[Float[Array, "state state"], Array]:
+    """Expected jumps and times: d log L / d F_ij = E[jumps i -> j] / F_ij and d log L / d F_ii = E[time in i]."""
+    off = 1 - jnp.eye(len(made.generator))
+    jumps = off * made.generator * slopes.generator
+    if evidence.entered is not None:
+        last = jnp.where((evidence.entered & evidence.valid)[..., None], slopes.logs, 0.0).sum((0, 1))
+        jumps = jumps.at[:, evidence.absorbing].add(last)
+    return jumps, jnp.diagonal(slopes.generator)
+
+
 @partial(jax.jit, static_argnames=("model", "aligned", "halving"))
 def value_and_gradient(
     model: Model, parameters: Parameters, evidence: Evidence, aligned: bool, halving: Halving
-) -> tuple[Float[Array, ""], Parameters, Float[Array, ""]]:
-    """Log posterior with its gradient, and the log-likelihood alone."""
-
-    def objective(parameters):
-        likelihood = log_likelihood(model, parameters, evidence, aligned, halving)
-        return likelihood + log_prior(model, parameters), likelihood
-
-    (value, likelihood), gradient = jax.value_and_grad(objective, has_aux=True)(parameters)
-    return value, gradient, likelihood
+) -> Evaluation:
+    """Log posterior with its gradient, and what one backward pass yields besides."""
+    made, pull = jax.vjp(partial(ingredients, model, evidence), parameters)
+    likelihood, slopes = _slopes(made, evidence, aligned, halving)
+    prior, gradient = jax.value_and_grad(partial(log_prior, model))(parameters)
+    gradient = jax.tree.map(jnp.add, gradient, pull(slopes)[0])
+    return Evaluation(likelihood + prior, gradient, likelihood, *_jumps(made, slopes, evidence))
 
 
 class Expectations(NamedTuple):
@@ -124,25 +161,11 @@ class Expectations(NamedTuple):
 def expectations(
     model: Model, parameters: Parameters, evidence: Evidence, aligned: bool, halving: Halving
 ) -> Expectations:
-    """Expected jumps, dwell times and states, all as derivatives of the log-likelihood.
-
-    With every entry of the generator free, d log L / d F_ij = E[jumps i -> j] / F_ij and d log L / d F_ii = E[time
-    in i].
-    """
-    rates = model.rate_model.rates(parameters.rates)
-    law = initial_law(model, parameters, rates)
-    logs = log_emissions(model, parameters, rates, evidence)
-
-    def likelihood(generator, logs, law):
-        table = transition_table(generator, evidence.gaps, halving)
-        return log_mass(table, logs, law, evidence.chain, aligned)
-
-    generator = generator_from_rates(rates)
-    value, (d_generator, smoothed, d_law) = jax.value_and_grad(likelihood, (0, 1, 2))(generator, logs, law)
-    smoothed = jnp.where(evidence.valid[..., None], smoothed, 0.0)
-    jumps = rates * d_generator
+    """Expected jumps, dwell times and states, all as derivatives of the log-likelihood."""
+    made = ingredients(model, evidence, parameters)
+    value, slopes = _slopes(made, evidence, aligned, halving)
+    smoothed = jnp.where(evidence.valid[..., None], slopes.logs, 0.0)
     if evidence.entered is not None:
-        last = jnp.where(evidence.entered[..., None], smoothed, 0.0).sum((0, 1))
-        jumps = jumps.at[:, evidence.absorbing].add(last)
         smoothed = jnp.where(evidence.entered[..., None], 0.0, smoothed)  # seen exactly: it teaches no emission
-    return Expectations(value, jumps, jnp.diagonal(d_generator), smoothed, d_law * law)
+    jumps, time = _jumps(made, slopes, evidence)
+    return Expectations(value, jumps, time, smoothed, slopes.law * made.law)

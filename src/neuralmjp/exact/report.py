@@ -1,11 +1,12 @@
 """From the curvature at the top to intervals, samples of rates, and warnings in plain words."""
 
-import jax.numpy as jnp
+import jax
 import numpy as np
 from jaxtyping import Float
 from scipy.special import expit
 from scipy.stats import norm
 
+from ..emissions import Categorical
 from ..mjp.interval import LEVEL, Interval
 from ..priors import FreeRates, ParametricRates, rates_of
 from .fit import ExactFit
@@ -38,7 +39,7 @@ def intervals_of(fit: ExactFit, information: Information | None) -> dict[str, In
     def on_even_scales(theta):
         """Every quantity on the scale where its error is symmetric; notes which scale that is."""
         parameters = fit.packing.parameters(theta)
-        values = {"rates": jnp.log(model.rates(theta[which])[jumps])}
+        values = {"rates": _log(model.rates(theta[which])[jumps])}
         if isinstance(model, ParametricRates):
             values["parameters"], kinds["parameters"] = theta[which], "positive"
         emission = fit.model.emission
@@ -47,7 +48,8 @@ def intervals_of(fit: ExactFit, information: Information | None) -> dict[str, In
             values[f"emission.{name}"] = TO_EVEN[entry.kind](entry.value)
         return values
 
-    found = information.standard_errors(on_even_scales)
+    on_host = model.on_host and isinstance(fit.model.emission, Categorical)
+    found = information.standard_errors(on_even_scales if on_host else jax.jit(on_even_scales))
     intervals = {"rates": _rate_intervals(fit, information, *found.pop("rates"))}
     for name, (value, error) in found.items():
         back = FROM_EVEN[kinds[name]]
@@ -56,14 +58,19 @@ def intervals_of(fit: ExactFit, information: Information | None) -> dict[str, In
     return intervals
 
 
+def _log(x):
+    return x.__array_namespace__().log(x)
+
+
 def _logit(p):
-    """Log odds, with probabilities of exactly 0 and 1 kept out of the derivative."""
+    """Log odds; infinite for probabilities of exactly 0 and 1."""
+    xp = p.__array_namespace__()
     inside = (p > 0) & (p < 1)
-    safe = jnp.where(inside, p, 0.5)
-    return jnp.where(inside, jnp.log(safe) - jnp.log1p(-safe), jnp.where(p > 0, jnp.inf, -jnp.inf))
+    safe = xp.where(inside, p, 0.5)
+    return xp.where(inside, xp.log(safe) - xp.log1p(-safe), xp.where(p > 0, np.inf, -np.inf))
 
 
-TO_EVEN = {"positive": jnp.log, "probability": _logit, "real": lambda x: x}
+TO_EVEN = {"positive": _log, "probability": _logit, "real": lambda x: x}
 FROM_EVEN = {"positive": np.exp, "probability": expit, "real": lambda x: x}
 
 

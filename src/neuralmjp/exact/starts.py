@@ -1,14 +1,23 @@
 """Starting values, so that nobody ever has to give any."""
 
-import jax.numpy as jnp
+from functools import partial
+from typing import Any
+
+import jax
 import numpy as np
 from jaxtyping import Float, Int
 
-from ..emissions import Emission, FullGaussian, Gaussian, NeuralGaussian, Observations, OrnsteinUhlenbeck
+from ..emissions import Categorical, Emission, FullGaussian, Gaussian, NeuralGaussian, Observations, OrnsteinUhlenbeck
 from ..emissions.emission import Params
 from ..timeseries import TimeSeries
 
+HIDDEN_RESTARTS = 5
 RANDOM_FACTOR = 0.7  # standard deviation of the log factor by which a random start varies each rate
+
+
+def default_restarts(emission: Emission) -> int:
+    """Starts from which the best is sought, if nobody says how many: one where labels name the states."""
+    return 1 if isinstance(emission, Categorical) and emission.labelled else HIDDEN_RESTARTS
 
 
 def crude_rates(
@@ -34,11 +43,16 @@ def nearest_states(
 ) -> Int[np.ndarray, "row"]:
     """The likeliest state at each observation on its own; missing ones take the state before."""
     mask = ~np.isnan(values)
-    filled, nothing = jnp.asarray(np.where(mask, values, 0.0)), jnp.zeros(values.shape)
-    whole = None if mask.all() else jnp.asarray(mask)
-    seen = Observations(filled, whole, nothing, nothing > 0, nothing[:, 0])
-    guess = np.asarray(emission.log_prob(params, seen)).argmax(-1)
+    filled, nothing = np.where(mask, values, 0.0), np.zeros(values.shape)
+    seen = Observations(filled, None if mask.all() else mask, nothing, nothing > 0, nothing[:, 0])  # type: ignore[arg-type]
+    log_prob = emission.log_prob if isinstance(emission, Categorical) else partial(_compiled_log_prob, emission)
+    guess = np.asarray(log_prob(params, seen)).argmax(-1)
     return guess[np.maximum.accumulate(np.where(mask.any(1), np.arange(len(guess)), 0))]
+
+
+@partial(jax.jit, static_argnames="emission")
+def _compiled_log_prob(emission: Emission, params: Params, seen: Observations) -> Any:
+    return emission.log_prob(params, seen)
 
 
 def em_emission(emission: Emission, complete: bool) -> Emission | None:

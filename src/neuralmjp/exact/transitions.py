@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
+from scipy.stats import poisson
 
 from ..errors import InputError
 
@@ -72,3 +73,53 @@ def transition_table(
     for k in range(halving.times):
         long = jnp.where((k < often)[:, None, None], long @ long, long)
     return jnp.concatenate([short, long])
+
+
+class HostTable:
+    """`transition_table` in NumPy, with its derivative by hand: nothing to compile.
+
+    Args:
+        generator: (K, K).
+        gaps: in increasing order.
+    """
+
+    matrices: Float[np.ndarray, "gap state state"]
+
+    def __init__(self, generator: Float[np.ndarray, "state state"], gaps: Float[np.ndarray, "gap"]):
+        n_states = len(generator)
+        self._fastest = max(float(-generator.diagonal().min()), float(np.finfo(float).tiny))
+        halving = halving_needed(generator - np.diag(generator.diagonal()), gaps)
+        self._step = np.eye(n_states) + generator / self._fastest
+        jumps = self._fastest * gaps
+        halvings = np.ceil(np.log2(np.maximum(jumps, JUMPS) / JUMPS)).astype(int) if halving.times else 0 * gaps
+        jumps = jumps / 2.0**halvings
+        n_terms = min(1 + int((poisson.sf(np.arange(TERMS), float(jumps.max())) > 1e-17).sum()), TERMS)
+        powers = [np.eye(n_states)]
+        for _ in range(n_terms - 1):
+            powers.append(powers[-1] @ self._step)
+        self._powers = np.stack(powers)
+        self._weights = np.empty((n_terms, len(gaps)))
+        self._weights[0] = np.exp(-jumps)
+        for k in range(1, n_terms):
+            np.multiply(self._weights[k - 1], jumps / k, out=self._weights[k])
+        self.matrices = (self._weights.T @ self._powers.reshape(n_terms, -1)).reshape(-1, n_states, n_states)
+        self._squared: list[tuple[int, np.ndarray]] = []
+        for k in range(int(np.max(halvings, initial=0))):
+            first = int(np.searchsorted(halvings, k, side="right"))  # the longest gaps, which come last
+            half = self.matrices[first:].copy()
+            self._squared.append((first, half))
+            self.matrices[first:] = half @ half
+
+    def pull(self, slope: Float[np.ndarray, "gap state state"]) -> Float[np.ndarray, "state state"]:
+        """From the derivative by every transition matrix to that by each entry of the generator."""
+        n_states = len(self._step)
+        for first, half in reversed(self._squared):
+            slope, long = slope.copy(), slope[first:]
+            turned = half.swapaxes(1, 2)
+            slope[first:] = long @ turned + turned @ long
+        by_power = (self._weights @ slope.reshape(len(slope), -1)).reshape(-1, n_states, n_states)
+        total, carried = np.zeros((n_states, n_states)), np.zeros((n_states, n_states))
+        for k in range(len(by_power) - 1, 0, -1):
+            carried = by_power[k] + carried @ self._step.T
+            total += self._powers[k - 1].T @ carried
+        return total / self._fastest

@@ -3,13 +3,12 @@
 from collections.abc import Mapping, Sequence
 
 import equinox as eqx
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Bool, Float, Int
 
 from ..errors import InputError
-from ..mjp.types import ArrayLike
-from .rate_model import RateModel, as_tuples, log_floor
+from ..mjp.types import ArrayLike, Square
+from .rate_model import Logs, RateModel, as_tuples, log_floor
 
 Jump = tuple[int, int]
 
@@ -24,7 +23,7 @@ class FreeRates(RateModel):
         equal: groups of jumps with one rate each: [[(0, 1), (1, 2)]].
 
     >>> model = FreeRates(2, fixed={(1, 0): 3.0})
-    >>> model.names, model.rates(jnp.array([0.0]))[1, 0].item()
+    >>> model.names, model.rates(np.array([0.0]))[1, 0].item()
     (('0->1',), 3.0)
     """
 
@@ -95,9 +94,17 @@ class FreeRates(RateModel):
         """Every free rate stands alone, so that EM updates it by jumps over time."""
         return len(self.labels) == int((self.parameter_of >= 0).sum())
 
-    def rates(self, theta: Float[Array, "parameter"]) -> Float[Array, "state state"]:
-        table = self.parameter_of
-        return jnp.where(table >= 0, jnp.exp(theta)[np.maximum(table, 0)], np.array(self.fixed))
+    def rates(self, theta: Logs) -> Square:
+        table, xp = self.parameter_of, theta.__array_namespace__()
+        return xp.where(table >= 0, xp.exp(theta)[..., np.maximum(table, 0)], np.array(self.fixed))
+
+    @property
+    def on_host(self) -> bool:
+        return True
+
+    def slopes(self, theta: Float[np.ndarray, "parameter"]) -> Float[np.ndarray, "parameter state state"]:
+        own = self.parameter_of == np.arange(self.n_parameters)[:, None, None]
+        return own * np.exp(theta)[:, None, None]
 
     def nearest(self, rates: Float[np.ndarray, "state state"]) -> Float[np.ndarray, "parameter"]:
         used = self.parameter_of >= 0

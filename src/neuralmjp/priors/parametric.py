@@ -11,7 +11,7 @@ from scipy.optimize import least_squares
 
 from ..errors import InputError
 from ..systems import FlashingRatchet, System
-from .rate_model import RateModel
+from .rate_model import Logs, RateModel, rates_of
 
 
 class ParametricRates(RateModel):
@@ -37,13 +37,13 @@ class ParametricRates(RateModel):
 
     @property
     def allowed(self) -> Bool[np.ndarray, "state state"]:
-        return np.asarray(self.rates(jnp.log(jnp.array([value for _, value in self.start])))) > 0
+        return _positive(self)
 
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(name for name, _ in self.start)
 
-    def rates(self, theta: Float[Array, "parameter"]) -> Float[Array, "state state"]:
+    def rates(self, theta: Logs) -> Float[Array, "state state"]:
         values = jnp.exp(theta)
         return self.function({name: values[k] for k, name in enumerate(self.names)})
 
@@ -51,11 +51,17 @@ class ParametricRates(RateModel):
         """Least squares on square roots of rates, which weighs large and small ones evenly and bears zeros."""
         wanted = np.sqrt(rates)
         found = least_squares(
-            lambda theta: (np.sqrt(np.asarray(self.rates(jnp.asarray(theta)))) - wanted).ravel(),
+            lambda theta: (np.sqrt(np.asarray(rates_of(self, theta))) - wanted).ravel(),
             np.log([value for _, value in self.start]),
             bounds=(-30.0, 30.0),
         )
         return found.x
+
+
+@cache  # asked for again and again
+def _positive(model: ParametricRates) -> Bool[np.ndarray, "state state"]:
+    """Which rates are not zero at the start."""
+    return np.asarray(rates_of(model, np.log([value for _, value in model.start]))) > 0
 
 
 @cache  # one function object per system, so that what was compiled for it is found again

@@ -10,6 +10,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Shaped
 
+from ..mjp.types import Square
+
+Logs = Float[Array, "*batch parameter"] | Float[np.ndarray, "*batch parameter"]
+
 
 class RateModel(eqx.Module):
     """Rates f as a function of free parameters, all of them logarithms."""
@@ -25,12 +29,21 @@ class RateModel(eqx.Module):
         """One name per free parameter."""
 
     @abstractmethod
-    def rates(self, theta: Float[Array, "parameter"]) -> Float[Array, "state state"]:
+    def rates(self, theta: Logs) -> Square:
         """Rates from the logarithms; traceable by JAX."""
 
     @abstractmethod
     def nearest(self, rates: Float[np.ndarray, "state state"]) -> Float[np.ndarray, "parameter"]:
         """Parameters whose rates come close to the given ones: a starting point."""
+
+    @property
+    def on_host(self) -> bool:
+        """Whether `rates` takes NumPy arrays, in batches too, and `slopes` is there: then nothing is compiled."""
+        return False
+
+    def slopes(self, theta: Float[np.ndarray, "parameter"]) -> Float[np.ndarray, "parameter state state"]:
+        """Derivative of every rate with respect to each parameter, where `on_host`."""
+        raise NotImplementedError
 
     @property
     def n_states(self) -> int:
@@ -41,10 +54,26 @@ class RateModel(eqx.Module):
         return len(self.names)
 
 
+def rates_of(model: RateModel, theta: Logs) -> Square:
+    """Rates of one vector of parameters or of many: (..., K, K)."""
+    if model.on_host and isinstance(theta, np.ndarray):
+        return model.rates(theta)
+    return _compiled_rates(model, theta)
+
+
+def slopes_of(model: RateModel, theta: Float[np.ndarray, "parameter"]) -> Float[np.ndarray, "parameter state state"]:
+    """Derivative of every rate with respect to each parameter."""
+    return model.slopes(theta) if model.on_host else np.moveaxis(np.asarray(_compiled_slopes(model, theta)), -1, 0)
+
+
 @partial(jax.jit, static_argnames="model")
-def rates_of(model: RateModel, theta: Float[Array, "*batch parameter"]) -> Float[Array, "*batch state state"]:
-    """Rates of one vector of parameters or of many, compiled."""
+def _compiled_rates(model: RateModel, theta: Float[Array, "*batch parameter"]) -> Float[Array, "*batch state state"]:
     return jnp.vectorize(model.rates, signature="(p)->(k,k)")(theta)
+
+
+@partial(jax.jit, static_argnames="model")
+def _compiled_slopes(model: RateModel, theta: Float[Array, "parameter"]) -> Float[Array, "state state parameter"]:
+    return jax.jacfwd(model.rates)(theta)
 
 
 def log_floor(rates: np.ndarray) -> np.ndarray:

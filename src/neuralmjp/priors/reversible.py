@@ -11,7 +11,7 @@ from ..mjp import stationary_distribution
 from ..mjp.structure import reachable
 from ..mjp.types import ArrayLike
 from .free import check_mask
-from .rate_model import RateModel, as_tuples, log_floor
+from .rate_model import Logs, RateModel, as_tuples, log_floor
 
 
 class ReversibleRates(RateModel):
@@ -44,7 +44,7 @@ class ReversibleRates(RateModel):
         weights = tuple(f"log weight {i}" for i in range(1, self.n))
         return (*weights, *(f"{i}<->{j}" for i, j in self.pairs))
 
-    def rates(self, theta: Float[Array, "parameter"]) -> Float[Array, "state state"]:
+    def rates(self, theta: Logs) -> Float[Array, "state state"]:
         log_law = jax.nn.log_softmax(jnp.concatenate([jnp.zeros(1, theta.dtype), theta[: self.n - 1]]))
         i, j = np.array(self.pairs).T
         flow = jnp.exp(theta[self.n - 1 :])
