@@ -13,15 +13,18 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
-from scipy.stats import poisson
+from scipy.special import pdtrc
 
 from ..errors import InputError
 
 # Poisson(k; 4) beyond 30 terms is below 1e-16.
 JUMPS = 4.0
 TERMS = 31
+LEFT_OUT = 1e-17
 # A longest gap with more jumps than 4 x 2^40 is beyond double precision.
 MOST_HALVINGS = 40
+# Larger products are shared out among threads, which wait for each other a hundred times longer than they compute.
+SMALL_PRODUCT = 1 << 17
 
 
 class Halving(NamedTuple):
@@ -93,7 +96,7 @@ class HostTable:
         jumps = self._fastest * gaps
         halvings = np.ceil(np.log2(np.maximum(jumps, JUMPS) / JUMPS)).astype(int) if halving.times else 0 * gaps
         jumps = jumps / 2.0**halvings
-        n_terms = min(1 + int((poisson.sf(np.arange(TERMS), float(jumps.max())) > 1e-17).sum()), TERMS)
+        n_terms = min(1 + int((pdtrc(np.arange(TERMS), jumps.max()) > LEFT_OUT).sum()), TERMS)
         powers = [np.eye(n_states)]
         for _ in range(n_terms - 1):
             powers.append(powers[-1] @ self._step)
@@ -102,7 +105,11 @@ class HostTable:
         self._weights[0] = np.exp(-jumps)
         for k in range(1, n_terms):
             np.multiply(self._weights[k - 1], jumps / k, out=self._weights[k])
-        self.matrices = (self._weights.T @ self._powers.reshape(n_terms, -1)).reshape(-1, n_states, n_states)
+        powers, rows = self._powers.reshape(n_terms, -1), np.empty((len(gaps), n_states**2))
+        n, stacked = self._chunks()
+        np.matmul(stacked.swapaxes(1, 2), powers, out=rows[:n].reshape(*stacked.shape[::2], n_states**2))
+        np.matmul(self._weights[:, n:].T, powers, out=rows[n:])
+        self.matrices = rows.reshape(-1, n_states, n_states)
         self._squared: list[tuple[int, np.ndarray]] = []
         for k in range(int(np.max(halvings, initial=0))):
             first = int(np.searchsorted(halvings, k, side="right"))  # the longest gaps, which come last
@@ -117,9 +124,21 @@ class HostTable:
             slope, long = slope.copy(), slope[first:]
             turned = half.swapaxes(1, 2)
             slope[first:] = long @ turned + turned @ long
-        by_power = (self._weights @ slope.reshape(len(slope), -1)).reshape(-1, n_states, n_states)
+        n, stacked = self._chunks()
+        rows = slope.reshape(-1, n_states**2)
+        by_power = (stacked @ rows[:n].reshape(*stacked.shape[::2], n_states**2)).sum(0) + self._weights[:, n:] @ rows[
+            n:
+        ]
+        by_power = by_power.reshape(-1, n_states, n_states)
         total, carried = np.zeros((n_states, n_states)), np.zeros((n_states, n_states))
         for k in range(len(by_power) - 1, 0, -1):
             carried = by_power[k] + carried @ self._step.T
             total += self._powers[k - 1].T @ carried
         return total / self._fastest
+
+    def _chunks(self) -> tuple[int, Float[np.ndarray, "chunk term gap"]]:
+        """Weights of gaps in chunks of equal size, and how many gaps that covers."""
+        n_terms, n_gaps = self._weights.shape
+        size = max(SMALL_PRODUCT // self._powers.size, 1)
+        n = n_gaps // size * size
+        return n, self._weights[:, :n].reshape(n_terms, -1, size).swapaxes(0, 1)
