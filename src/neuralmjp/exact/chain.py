@@ -18,6 +18,11 @@ class Chain(NamedTuple):
 
     starts: Bool[Array, "step lane"]
     gap_index: Int[Array, "step lane"]
+    # Where this is a block of a longer recording: the law that the block before hands over, and how likely all that
+    # follows is from each state, up to a factor. The derivative is then that of the whole recording; by `entry` it is
+    # how likely this block and all that follows is from each state.
+    entry: Float[Array, "state"] | None = None
+    after: Float[Array, "state"] | None = None
 
 
 class Passes(NamedTuple):
@@ -61,12 +66,13 @@ def forward(table: Array, log_emissions: Array, initial: Array, chain: Chain, al
     emissions, scale = _emissions(log_emissions)
     moves = _Moves(table)
     n_states, n_lanes = emissions.shape[1:]
+    entry = jnp.full(n_states, 1.0 / n_states) if chain.entry is None else chain.entry
     if aligned:
-        entries = jnp.full((n_states, n_lanes), 1.0 / n_states)
+        entries = jnp.broadcast_to(entry[:, None], (n_states, n_lanes))
         joins = None
     else:
         joins = _transfers(moves, emissions, initial, chain)
-        entries = _handed_over(joins)
+        entries = _handed_over(joins, entry)
 
     def step(law, inputs):
         start, gap, emission = inputs
@@ -76,7 +82,7 @@ def forward(table: Array, log_emissions: Array, initial: Array, chain: Chain, al
         law = law / jnp.where(total > 0, total, 1.0)
         return law, (law, total)
 
-    _, (filtered, totals) = jax.lax.scan(step, entries, (*chain, emissions))
+    _, (filtered, totals) = jax.lax.scan(step, entries, (chain.starts, chain.gap_index, emissions))
     result = jnp.log(totals).sum() + scale.sum()
     return Passes(filtered, totals, entries, result), (emissions, moves, joins)
 
@@ -103,7 +109,7 @@ def _transfers(moves: _Moves, emissions: Array, initial: Array, chain: Chain) ->
         return matrix / jnp.where(total > 0, total, 1.0), None
 
     eye = jnp.broadcast_to(jnp.eye(n_states)[:, :, None], (n_states, n_states, n_lanes))
-    matrix, _ = jax.lax.scan(step, eye, (*chain, emissions))
+    matrix, _ = jax.lax.scan(step, eye, (chain.starts, chain.gap_index, emissions))
     return jnp.moveaxis(matrix, -1, 0)
 
 
@@ -118,19 +124,17 @@ def _products(matrices: Array, reverse: bool) -> Array:
     return jax.lax.associative_scan(join, matrices, reverse=reverse)
 
 
-def _handed_over(joins: Array) -> Array:
-    """The law that enters each lane: what all lanes before it leave of any start."""
-    n_states = joins.shape[-1]
-    laws = _products(joins, reverse=False).sum(1)  # the first lane begins with a series, which forgets what entered
+def _handed_over(joins: Array, entry: Array) -> Array:
+    """The law that enters each lane: what all lanes before it leave of the first one."""
+    laws = jnp.einsum("i,lij->lj", entry, _products(joins, reverse=False))
     laws = laws / _positive(laws.sum(-1, keepdims=True))
-    return jnp.concatenate([jnp.full((1, n_states), 1.0 / n_states), laws[:-1]]).T
+    return jnp.concatenate([entry[None], laws[:-1]]).T
 
 
-def _expected_after(joins: Array) -> Array:
+def _expected_after(joins: Array, after: Array) -> Array:
     """For each lane, how likely everything after it is from each state, up to a factor."""
-    n_states = joins.shape[-1]
-    after = _products(joins, reverse=True).sum(-1)
-    return jnp.concatenate([after[1:], jnp.ones((1, n_states))]).T
+    each = jnp.einsum("lij,j->li", _products(joins, reverse=True), after)
+    return jnp.concatenate([each[1:], after[None]]).T
 
 
 def _fwd(table: Array, log_emissions: Array, initial: Array, chain: Chain, aligned: bool):
@@ -142,7 +146,8 @@ def _bwd(aligned: bool, saved, cotangent: Array):
     passes, emissions, moves, joins, initial, chain = saved
     n_states, n_lanes = emissions.shape[1:]
     n_gaps = len(moves.table)
-    after = jnp.ones((n_states, n_lanes)) if aligned else _expected_after(joins)
+    last = jnp.ones(n_states) if chain.after is None else chain.after
+    after = jnp.broadcast_to(last[:, None], (n_states, n_lanes)) if aligned else _expected_after(joins, last)
     before = jnp.concatenate([passes.entries[None], passes.filtered[:-1]])
 
     def step(after, inputs):
@@ -157,11 +162,15 @@ def _bwd(aligned: bool, saved, cotangent: Array):
         after = jnp.where(start, (initial[:, None] * ahead).sum(0), back)
         return after / _positive(after.sum(0)), (smoothed, entered, ahead)
 
-    inputs = (*chain, emissions, passes.filtered, before)
-    _, (smoothed, entered, ahead) = jax.lax.scan(step, after, inputs, reverse=True)
+    inputs = (chain.starts, chain.gap_index, emissions, passes.filtered, before)
+    ahead_of_all, (smoothed, entered, ahead) = jax.lax.scan(step, after, inputs, reverse=True)
     d_initial = jnp.where(chain.starts[:, None, :], smoothed, 0.0).sum((0, 2)) / _positive(initial)
     d_table = _expected_moves(entered, ahead, chain.gap_index, n_gaps)
-    return cotangent * d_table, cotangent * smoothed.swapaxes(1, 2), cotangent * d_initial, None
+    d_entry = None
+    if chain.entry is not None:
+        d_entry = cotangent * ahead_of_all[:, 0] / _positive(chain.entry @ ahead_of_all[:, 0])
+    d_chain = Chain(None, None, d_entry, None)  # type: ignore[arg-type]
+    return cotangent * d_table, cotangent * smoothed.swapaxes(1, 2), cotangent * d_initial, d_chain
 
 
 def _expected_moves(entered: Array, ahead: Array, gap_index: Array, n_gaps: int) -> Float[Array, "gap state state"]:

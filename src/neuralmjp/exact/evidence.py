@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -74,9 +75,17 @@ def emission_values(emission: Emission, values: Float[np.ndarray, "row feature"]
     return emission.codes(np.where(hidden, np.nan, values))
 
 
-def make_evidence(data: TimeSeries, emission: Emission, n_states: int, scaling: Scaling, panel: Panel) -> Laid:
-    """Lay a data set out for a model with `n_states` states."""
-    layout = lay_out(data, n_states)
+def make_evidence(
+    data: TimeSeries,
+    emission: Emission,
+    n_states: int,
+    scaling: Scaling,
+    panel: Panel,
+    layout: Layout | None = None,
+) -> Laid:
+    """Lay a data set out for a model with `n_states` states: on the device, or on the host if a layout is given."""
+    place: Any = jnp.asarray if layout is None else np.asarray
+    layout = layout or lay_out(data, n_states)
     values = (emission_values(emission, data.values, panel) - scaling.shift) / scaling.scale
     mask = ~np.isnan(values)
     first = first_rows(data)
@@ -87,7 +96,7 @@ def make_evidence(data: TimeSeries, emission: Emission, n_states: int, scaling: 
     entered, absorbing = absorbing_entries(data, emission, panel)
 
     def laid(rows, padding):
-        return jnp.asarray(layout.gather(rows, padding))
+        return place(layout.gather(rows, padding))
 
     seen = Observations(
         values=laid(filled, filled[0]),  # padding repeats a real value: zero may lie outside a density's range
@@ -98,14 +107,15 @@ def make_evidence(data: TimeSeries, emission: Emission, n_states: int, scaling: 
     )
     evidence = Evidence(
         seen=seen,
-        valid=jnp.asarray(layout.rows >= 0),
+        valid=place(layout.rows >= 0),
         override=None if override is None else laid(override, np.nan),
         entered=None if entered is None else laid(entered, False),
         absorbing=absorbing,
-        chain=Chain(jnp.asarray(layout.starts), jnp.asarray(layout.gap_index)),
-        gaps=jnp.asarray(layout.gaps),
+        chain=Chain(place(layout.starts), place(layout.gap_index)),
+        gaps=place(layout.gaps),
     )
-    return Laid(evidence, layout, -float((mask * np.log(scaling.scale)).sum()))
+    placed = mask[layout.rows[layout.rows >= 0]]
+    return Laid(evidence, layout, -float((placed * np.log(scaling.scale)).sum()))
 
 
 def absorbing_entries(

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -15,11 +16,12 @@ from ..mjp import stationary_distribution
 from ..mjp.precision import in_double_precision
 from ..priors import FreeRates, ReversibleRates, rates_of
 from ..timeseries import TimeSeries
+from .blocks import Blocks, cut_into_blocks
 from .decode import Prepared, require_possible
 from .em import run_em
 from .evidence import Laid, Panel, Scaling, emission_values, make_evidence
 from .labels import Labels, lay_out_labels
-from .model import Evaluation, Model, Parameters, value_and_gradient
+from .model import Model, Parameters, log_prior, value_and_gradient
 from .packing import Packing
 from .starts import crude_rates, em_emission, nearest_states, refined
 from .transitions import halving_needed
@@ -43,6 +45,19 @@ Progress = Callable[[str, float], None]
 Uphill = Callable[[np.ndarray], tuple[float, np.ndarray]]  # log posterior and its gradient
 
 
+Observed = Laid | Labels | Blocks  # a data set, as one of the ways to its likelihood needs it
+
+
+class Height(NamedTuple):
+    """The log posterior at one place."""
+
+    value: float
+    gradient: Float[np.ndarray, "free"]
+    log_likelihood: float
+    jumps: Float[np.ndarray, "state state"]  # expected, given the data
+    time: Float[np.ndarray, "state"]
+
+
 @dataclass(frozen=True)
 class ExactFit:
     """The top that was found, in standardised values."""
@@ -50,7 +65,7 @@ class ExactFit:
     model: Model
     parameters: Parameters
     scaling: Scaling
-    laid: Laid | Labels
+    laid: Observed
     packing: Packing
     log_likelihood: float  # of the data as given
     at_bound: np.ndarray  # which free numbers rest on a bound
@@ -62,7 +77,7 @@ class ExactFit:
     def theta(self) -> Float[np.ndarray, "free"]:
         return self.packing.vector(self.parameters)
 
-    def objective(self, theta: Float[np.ndarray, "free"]) -> Evaluation:
+    def objective(self, theta: Float[np.ndarray, "free"]) -> Height:
         """Log posterior with its gradient, of the standardised data."""
         return objective(self.model, self.packing, self.laid, theta)
 
@@ -95,7 +110,7 @@ def fit(
     else:
         emission = model.emission.rescaled(start.emission, -scaling.shift / scaling.scale, 1 / scaling.scale)
         found, reached = start._replace(emission=emission), np.array([])
-    laid = lay_out_labels(data, model, panel) or make_evidence(data, model.emission, n_states, scaling, panel)
+    laid = observed(data, model, scaling, panel)
     packing = Packing(model, found)
     bounds = bounds_of(model, packing, data)
     theta = np.clip(packing.vector(found), bounds[:, 0], bounds[:, 1])
@@ -103,7 +118,7 @@ def fit(
         whole = make_evidence(data, model.emission, n_states, scaling, panel)
         require_possible(Prepared(model, found, whole), data)
     best, flat, message = climb(model, packing, laid, theta, bounds, progress)
-    parameters = _ordered(model, packing.parameters(best))
+    parameters = ordered(model, packing.parameters(best))
     theta = packing.vector(parameters)
     at_bound = (theta <= bounds[:, 0] + 1e-6) | (theta >= bounds[:, 1] - 1e-6)
     likelihood = objective(model, packing, laid, theta).log_likelihood
@@ -112,21 +127,23 @@ def fit(
     )
 
 
-def objective(model: Model, packing: Packing, laid: Laid | Labels, theta: Float[np.ndarray, "free"]) -> Evaluation:
+def observed(data: TimeSeries, model: Model, scaling: Scaling, panel: Panel) -> Observed:
+    """A data set for the way to its likelihood that suits it: labels, more than fits at once, all else."""
+    special = lay_out_labels(data, model, panel) or cut_into_blocks(data, model, scaling, panel)
+    return special or make_evidence(data, model.emission, model.rate_model.n_states, scaling, panel)
+
+
+def objective(model: Model, packing: Packing, laid: Observed, theta: Float[np.ndarray, "free"]) -> Height:
     """Log posterior, its gradient with respect to the free numbers, and what comes with them."""
     parameters = packing.parameters(theta)
-    if isinstance(laid, Labels):
-        found = laid.evaluate(model, parameters)
-    else:
+    if isinstance(laid, Laid):
         halving = halving_needed(np.asarray(rates_of(model.rate_model, parameters.rates)), laid.layout.gaps)
         found = value_and_gradient(model, parameters, laid.evidence, laid.layout.aligned, halving)
-    return Evaluation(
-        float(found.value),
-        packing.vector(found.gradient),
-        float(found.log_likelihood),
-        np.asarray(found.jumps),
-        np.asarray(found.time),
-    )
+    else:
+        found = laid.evaluate(model, parameters)
+    prior, slope = log_prior(model, parameters)
+    likelihood, gradient = float(found.log_likelihood), packing.vector(found.gradient) + packing.vector(slope)
+    return Height(likelihood + prior, gradient, likelihood, np.asarray(found.jumps), np.asarray(found.time))
 
 
 def _starts(
@@ -199,7 +216,7 @@ def bounds_of(model: Model, packing: Packing, data: TimeSeries) -> Float[np.ndar
 
 
 def climb(
-    model: Model, packing: Packing, laid: Laid | Labels, start: np.ndarray, bounds: np.ndarray, progress: Progress
+    model: Model, packing: Packing, laid: Observed, start: np.ndarray, bounds: np.ndarray, progress: Progress
 ) -> tuple[np.ndarray, bool, str]:
     """L-BFGS within bounds, in units of rough standard errors; judged by the slope that is left at its end.
 
@@ -263,7 +280,7 @@ def _rough_errors(uphill: Uphill, theta: np.ndarray, bounds: np.ndarray) -> Floa
     return unit
 
 
-def _ordered(model: Model, parameters: Parameters) -> Parameters:
+def ordered(model: Model, parameters: Parameters) -> Parameters:
     """States in their lasting order: by first emission mean, or by stationary probability where there is none.
 
     Only where states are interchangeable: a mask, a known rate or law, a parametric model or labels name their own.

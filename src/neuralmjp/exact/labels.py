@@ -101,7 +101,7 @@ class Labels:
 
     @np.errstate(divide="ignore", invalid="ignore")  # what cannot happen has a log-likelihood of -inf
     def evaluate(self, model: Model, parameters: Parameters) -> Evaluation:
-        """Log posterior with its gradient, the log-likelihood, and the expected jumps and times."""
+        """Log-likelihood with its gradient, and the expected jumps and times."""
         emission, theta = model.emission, np.asarray(parameters.rates)
         assert isinstance(emission, Categorical)
         rates = np.asarray(rates_of(model.rate_model, theta))
@@ -118,18 +118,9 @@ class Labels:
             d_rates[:, self.absorbing] += d_reading[:, -1]
             jumps[:, self.absorbing] += entry[:, 0] * d_reading[:, -1]
         d_theta = np.einsum("ij,pij->p", d_rates, slopes_of(model.rate_model, theta))
-        prior, d_prior = _log_prior(model, theta)
         d_emission = emission.pulled_back(shown, d_reading[:, : shown.shape[1]])
-        gradient = Parameters(d_theta + d_prior, d_emission, np.zeros(len(rates)))
-        return Evaluation(value + prior, gradient, value, jumps, d_generator.diagonal())
-
-
-def _log_prior(model: Model, theta: np.ndarray) -> tuple[float, np.ndarray]:
-    """Log density of the normal law on the rate parameters, if there is one, and its slope."""
-    if model.rate_prior is None:
-        return 0.0, np.zeros_like(theta)
-    mean, sd = model.rate_prior
-    return float(-0.5 * (((theta - mean) / sd) ** 2).sum()), -(theta - mean) / sd**2
+        gradient = Parameters(d_theta, d_emission, np.zeros(len(rates)))
+        return Evaluation(value, gradient, jumps, d_generator.diagonal())
 
 
 def lay_out_labels(data: TimeSeries, model: Model, panel: Panel) -> Labels | None:

@@ -37,6 +37,16 @@ class Layout(NamedTuple):
         laid = values[np.maximum(self.rows, 0)]
         return np.where((self.rows >= 0).reshape(*self.rows.shape, *(1,) * (values.ndim - 1)), laid, padding)
 
+    def padded(self, n_steps: int, n_lanes: int, n_gaps: int) -> "Layout":
+        """The same with more room, all of it empty."""
+        room = [(0, n - have) for n, have in zip((n_steps, n_lanes), self.rows.shape, strict=True)]
+        return self._replace(
+            rows=np.pad(self.rows, room, constant_values=-1),
+            starts=np.pad(self.starts, room),
+            gap_index=np.pad(self.gap_index, room),
+            gaps=np.pad(self.gaps, (0, n_gaps - len(self.gaps)), mode="edge"),
+        )
+
     def scatter(self, laid: np.ndarray) -> np.ndarray:
         """Back from lanes to one row per observation."""
         used = self.rows >= 0
@@ -45,21 +55,27 @@ class Layout(NamedTuple):
         return flat
 
 
-def lay_out(data: TimeSeries, n_states: int) -> Layout:
-    """Choose lanes for a data set and a number of states."""
-    lengths = data.lengths
-    total = data.n_observations
+def lay_out(data: TimeSeries, n_states: int, *, context: bool = False, in_order: bool = False) -> Layout:
+    """Choose lanes for a data set and a number of states.
+
+    Args:
+        context: the first observation is only there to tell what was before the second one; it gets no place.
+        in_order: series must follow each other from the first lane to the last.
+    """
+    offsets = np.maximum(data.offsets - context, 0)
+    lengths, total = np.diff(offsets), int(offsets[-1])
     enough = total >= MOST_LANES // 4 * int(lengths.max())  # whole series that can run side by side
-    aligned = enough or n_states > MOST_STATES_CUT or total < 4 * SHORTEST_LANE
-    if aligned:
-        rows = _whole_series(data.offsets, lengths)
+    aligned = n_states > MOST_STATES_CUT or (not in_order and (enough or total < 4 * SHORTEST_LANE))
+    if aligned and not in_order:
+        rows = _whole_series(offsets, lengths)
     else:
-        n_lanes = int(np.clip(total // SHORTEST_LANE, 1, MOST_LANES))
+        n_lanes = 1 if aligned else int(np.clip(total // SHORTEST_LANE, 1, MOST_LANES))
         n_steps = _round_up(-(-total // n_lanes))
         rows = np.full(n_lanes * n_steps, -1)
         rows[:total] = np.arange(total)
         rows = rows.reshape(n_lanes, n_steps).T
-    first = np.zeros(total, dtype=bool)
+    rows = np.where(rows >= 0, rows + context, -1)
+    first = np.zeros(data.n_observations, dtype=bool)
     first[data.offsets[:-1]] = True
     gaps, index = distinct_gaps(np.where(first, 0.0, np.diff(data.times, prepend=0.0)))
     real = rows >= 0

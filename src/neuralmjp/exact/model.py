@@ -5,12 +5,14 @@ from typing import Any, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, Int
+from scipy.special import log_softmax, softmax
 
 from ..emissions import Emission, Observations
 from ..mjp.generators import generator_from_rates
 from ..priors import RateModel
-from .chain import Chain, log_mass
+from .chain import Chain, forward, log_mass
 from .transitions import Halving, transition_table
 
 InitialLaw = Literal["free", "stationary", "given", "known"]
@@ -75,25 +77,28 @@ def log_emissions(
     return jnp.where(evidence.valid[..., None], logs, 0.0)
 
 
-def log_prior(model: Model, parameters: Parameters) -> Float[Array, ""]:
-    """Weakly informative priors, where there are any."""
-    total = jnp.zeros(())
+def log_prior(model: Model, parameters: Parameters) -> tuple[float, Parameters]:
+    """Log density of the weakly informative priors, where there are any, and its gradient; in NumPy."""
+    value, theta, logits = 0.0, np.asarray(parameters.rates), np.asarray(parameters.initial)
+    d_theta, d_logits = np.zeros_like(theta), np.zeros_like(logits)
     if model.rate_prior is not None:
         mean, sd = model.rate_prior
-        total = total - 0.5 * (((parameters.rates - mean) / sd) ** 2).sum()
+        value, d_theta = float(-0.5 * (((theta - mean) / sd) ** 2).sum()), -(theta - mean) / sd**2
     if model.initial == "free":
-        total = total + PSEUDO_STARTS * jax.nn.log_softmax(parameters.initial).mean()
-    return total
+        value += PSEUDO_STARTS * float(log_softmax(logits).mean())
+        d_logits = PSEUDO_STARTS * (1 / len(logits) - softmax(logits))
+    nothing = {name: np.zeros(np.shape(each)) for name, each in parameters.emission.items()}
+    return value, Parameters(d_theta, nothing, d_logits)
 
 
 class Evaluation(NamedTuple):
-    """The log posterior at one place, and what its derivative says."""
+    """The log-likelihood at one place, and what its derivative says."""
 
-    value: Any  # log posterior
-    gradient: Any
     log_likelihood: Any
+    gradient: Any  # as Parameters
     jumps: Any  # (state, state) expected, given the data
     time: Any  # (state,) expected
+    entry: Any = None  # (state,) derivative by the law that a block of a recording is entered with
 
 
 class Ingredients(NamedTuple):
@@ -102,15 +107,15 @@ class Ingredients(NamedTuple):
     generator: Float[Array, "state state"]  # every entry by itself, diagonal included
     logs: Float[Array, "step lane state"]
     law: Float[Array, "state"]
+    entry: Float[Array, "state"] | None
 
 
 def ingredients(model: Model, evidence: Evidence, parameters: Parameters) -> Ingredients:
     """Generator, log emissions and initial law from the parameters."""
     rates = jnp.asarray(model.rate_model.rates(parameters.rates))
     generator = jnp.asarray(generator_from_rates(rates))
-    return Ingredients(
-        generator, log_emissions(model, parameters, rates, evidence), initial_law(model, parameters, rates)
-    )
+    logs = log_emissions(model, parameters, rates, evidence)
+    return Ingredients(generator, logs, initial_law(model, parameters, rates), evidence.chain.entry)
 
 
 def _slopes(
@@ -120,7 +125,7 @@ def _slopes(
 
     def likelihood(made: Ingredients):
         table = transition_table(made.generator, evidence.gaps, halving)
-        return log_mass(table, made.logs, made.law, evidence.chain, aligned)
+        return log_mass(table, made.logs, made.law, evidence.chain._replace(entry=made.entry), aligned)
 
     return jax.value_and_grad(likelihood)(made)
 
@@ -139,12 +144,20 @@ def _jumps(made: Ingredients, slopes: Ingredients, evidence: Evidence) -> tuple[
 def value_and_gradient(
     model: Model, parameters: Parameters, evidence: Evidence, aligned: bool, halving: Halving
 ) -> Evaluation:
-    """Log posterior with its gradient, and what one backward pass yields besides."""
+    """Log-likelihood with its gradient, and what one backward pass yields besides."""
     made, pull = jax.vjp(partial(ingredients, model, evidence), parameters)
     likelihood, slopes = _slopes(made, evidence, aligned, halving)
-    prior, gradient = jax.value_and_grad(partial(log_prior, model))(parameters)
-    gradient = jax.tree.map(jnp.add, gradient, pull(slopes)[0])
-    return Evaluation(likelihood + prior, gradient, likelihood, *_jumps(made, slopes, evidence))
+    return Evaluation(likelihood, pull(slopes)[0], *_jumps(made, slopes, evidence), slopes.entry)
+
+
+@partial(jax.jit, static_argnames=("model", "aligned", "halving"))
+def exit_law(
+    model: Model, parameters: Parameters, evidence: Evidence, aligned: bool, halving: Halving
+) -> Float[Array, "state"]:
+    """The law at the end of a block of a recording, which the next block is entered with."""
+    made = ingredients(model, evidence, parameters)
+    table = transition_table(made.generator, evidence.gaps, halving)
+    return forward(table, made.logs, made.law, evidence.chain, aligned)[0].filtered[-1, :, -1]
 
 
 class Expectations(NamedTuple):
