@@ -1,6 +1,7 @@
 """Tests run in double precision, with shapes and types checked at every call, and share one compilation cache."""
 
 import os
+import sys
 from pathlib import Path
 
 # Set before JAX is imported anywhere, and inherited by the commands that tests start.
@@ -11,6 +12,8 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 import jax
 import pytest
 from jaxtyping import install_import_hook
+
+from command import Ended
 
 jax.config.update("jax_enable_x64", True)
 install_import_hook("neuralmjp", "strict.check")
@@ -24,3 +27,27 @@ def shared_data() -> Path:
     if not SHARED_DATA.is_dir():
         pytest.skip(f"the folder of real data {SHARED_DATA.name!r} is not beside this checkout")
     return SHARED_DATA
+
+
+@pytest.fixture
+def run(monkeypatch, capsys, tmp_path):
+    """Run the command in this process, in a folder of its own."""
+    from neuralmjp import cli  # not before the types are watched
+
+    monkeypatch.chdir(tmp_path)
+
+    def call(*words) -> Ended:
+        monkeypatch.setattr(sys, "argv", ["neuralmjp", *map(str, words)])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        return Ended(ended.value.code, *capsys.readouterr())
+
+    return call
+
+
+@pytest.fixture
+def table(tmp_path) -> Path:
+    """Two series, two values, one value missing."""
+    path = tmp_path / "table.csv"
+    path.write_text("series,time,a,b\nx,0,1,5\nx,1,2,\nx,3,1,6\ny,0,2,5\ny,2,1,7\n")
+    return path

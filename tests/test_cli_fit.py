@@ -1,27 +1,11 @@
 """`neuralmjp fit` and `decode`: what they print, what they write, and one line for what cannot be done."""
 
 import json
-import sys
 
 import numpy as np
 import pytest
 
 from neuralmjp import FittedMJP, read
-from neuralmjp.cli import main
-
-
-@pytest.fixture
-def run(monkeypatch, capsys):
-    """Run a command in this process: exit status, standard output, standard error."""
-
-    def command(*arguments):
-        monkeypatch.setattr(sys, "argv", ["neuralmjp", *map(str, arguments)])
-        with pytest.raises(SystemExit) as stopped:
-            main()
-        printed = capsys.readouterr()
-        return stopped.value.code, printed.out, printed.err
-
-    return command
 
 
 @pytest.fixture
