@@ -137,15 +137,6 @@ def first_rows(data: TimeSeries) -> Bool[np.ndarray, "row"]:
     return first
 
 
-def entries(data: TimeSeries, panel: Panel) -> Bool[np.ndarray, "row"] | None:
-    """Which observations are the moment of entry into the absorbing state, if such moments are known."""
-    if panel.exact_entry is None:
-        return None
-    entered = (data.values[:, 0] == panel.exact_entry) & ~first_rows(data)
-    _check_last(data, entered)
-    return entered
-
-
 def panel_override(
     data: TimeSeries, emission: Emission, n_states: int, panel: Panel, first: np.ndarray
 ) -> Float[np.ndarray, "row state"] | None:

@@ -15,7 +15,7 @@ from scipy.sparse import csr_array
 from ..emissions import Categorical
 from ..priors import rates_of, slopes_of
 from ..timeseries import TimeSeries
-from .evidence import Panel, emission_values, entries, first_rows, panel_override, state_of
+from .evidence import Panel, absorbing_entries, emission_values, first_rows, panel_override
 from .layout import distinct_gaps
 from .model import Evaluation, Model, Parameters
 from .transitions import HostTable
@@ -144,7 +144,8 @@ def lay_out_labels(data: TimeSeries, model: Model, panel: Panel) -> Labels | Non
     for s in range(lengths[0]):
         rows = inner[starts[: int((lengths > s).sum())] + s]
         steps.append(Step(gap[rows], reading[rows]))
-    absorbing = None if panel.exact_entry is None else state_of(emission, panel.exact_entry)
+    _, entered_state = absorbing_entries(data, emission, panel)
+    absorbing = None if entered_state is None else int(entered_state)
     n_readings = len(emission.labels) + sure.shape[1] + (absorbing is not None)
     begin, steps, often = _distinct(state_after[inner[starts] - 1], steps, len(gaps), n_readings)
     blocks = _blocks(begin, steps, often, gaps, len(sure), n_readings)
@@ -202,7 +203,7 @@ def _readings(
         sure = np.concatenate([sure, sets.T], axis=1)
     possible = np.concatenate([emission.readable, sure > 0], axis=1)
     state_after = np.where(possible.sum(0) == 1, possible.argmax(0), -1)[reading]
-    entered = entries(data, panel)
+    entered, _ = absorbing_entries(data, emission, panel)
     if entered is not None:
         reading[entered] = n_labels + sure.shape[1]
     return reading, sure, state_after
