@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from emissions.test_densities import CASES
+from emissions.cases import CASES
 from exact.test_enumeration import holed, scattered
 from law import assert_mean
 from neuralmjp import FittedMJP, InputError, Panel, TimeSeries, mjp

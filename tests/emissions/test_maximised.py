@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from emissions.test_densities import CASES, example, observations
+from emissions.cases import CASES, example, observations
 from neuralmjp import emissions
 from neuralmjp.emissions.emission import starting_centres
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from emissions.test_densities import CASES
+from emissions.cases import CASES
 from neuralmjp import InputError, TimeSeries
 from neuralmjp.emissions import Categorical, GaussianMixture
 from neuralmjp.emissions.named import NAMES, PLAIN, automatic, from_options, named_emission, options_of

@@ -4,7 +4,7 @@ import jax
 import numpy as np
 import pytest
 
-from emissions.test_densities import witnessed
+from emissions.cases import witnessed
 from exact.test_enumeration import CASES, THETA, gaps_before, holed, paths, scattered, unscaled
 from law import assert_counts_follow, assert_mean
 from neuralmjp import Panel, TimeSeries

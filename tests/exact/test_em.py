@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from scipy.linalg import expm
 
-from emissions.test_densities import CASES
+from emissions.cases import CASES
 from exact.test_enumeration import engine, generator, holed, scattered, unscaled
 from neuralmjp import Panel, TimeSeries
 from neuralmjp.emissions import Categorical, Gaussian

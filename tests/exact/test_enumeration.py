@@ -8,7 +8,7 @@ import pytest
 from scipy.linalg import expm, null_space
 from scipy.special import logsumexp
 
-from emissions.test_densities import CASES, with_holes, witnessed
+from emissions.cases import CASES, with_holes, witnessed
 from neuralmjp import Panel, TimeSeries
 from neuralmjp.emissions import Gaussian
 from neuralmjp.exact.evidence import Scaling, make_evidence

@@ -4,7 +4,7 @@ import jax
 import numpy as np
 import pytest
 
-from emissions.test_densities import CASES
+from emissions.cases import CASES
 from neuralmjp import ExactMJP, TimeSeries
 from neuralmjp.emissions import Categorical
 from neuralmjp.exact.model import Model
