@@ -6,7 +6,7 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Bool, Float, Int
 
 from ..emissions import Categorical, Emission, Observations
 from ..errors import InputError
@@ -120,14 +120,14 @@ def make_evidence(
 
 def absorbing_entries(
     data: TimeSeries, emission: Emission, panel: Panel
-) -> tuple[Bool[np.ndarray, "row"], Int[Array, ""]] | tuple[None, None]:
+) -> tuple[Bool[np.ndarray, "row"], Int[np.ndarray, ""]] | tuple[None, None]:
     """Where the absorbing state was entered at exactly the time given, and which state that is."""
     if panel.exact_entry is None:
         return None, None
     entered = data.values[:, 0] == panel.exact_entry
     entered[data.offsets[:-1]] = False
     _check_last(data, entered)
-    return entered, jnp.asarray(state_of(emission, panel.exact_entry))
+    return entered, np.asarray(state_of(emission, panel.exact_entry))
 
 
 def first_rows(data: TimeSeries) -> Bool[np.ndarray, "row"]:

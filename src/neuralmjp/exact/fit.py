@@ -8,7 +8,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
-from scipy.optimize import minimize
 
 from ..emissions import reordered
 from ..errors import InputError
@@ -17,6 +16,7 @@ from ..mjp.precision import in_double_precision
 from ..priors import FreeRates, ReversibleRates, rates_of
 from ..timeseries import TimeSeries
 from .blocks import Blocks, cut_into_blocks
+from .climb import FLAT, climb_hill
 from .decode import Prepared, require_possible
 from .em import run_em
 from .evidence import Laid, Panel, Scaling, emission_values, make_evidence
@@ -27,14 +27,7 @@ from .starts import crude_rates, em_emission, nearest_states, refined
 from .transitions import halving_needed
 
 EM_ITERATIONS = 60
-GRADIENT_ITERATIONS = 500
-# A slope below this many nats per standard error is flat: the top is within 0.0001 nats.
-FLAT = 1e-2
-CURVATURE_STEP = 1e-3
-FARTHEST = 2.0  # from the start of a round, in logarithms of rates and standard deviations of the data
-MOST_BOXES = 30
 LOSS = 1e3  # nats that an impossible step seems to lose
-MOST_MEASURED = 200  # parameters whose curvature is measured one by one
 # EM from several starts runs on at most this many observations; the gradient sees all of them.
 EM_OBSERVATIONS = 200_000
 FASTEST_PER_GAP = 1e3  # no rate above this many jumps per shortest gap,
@@ -42,7 +35,6 @@ MOST_PER_GAP = 1e12  # nor above this many per longest
 FEWEST_JUMPS = 1e-3  # no rate below this many jumps in all the time observed
 
 Progress = Callable[[str, float], None]
-Uphill = Callable[[np.ndarray], tuple[float, np.ndarray]]  # log posterior and its gradient
 
 
 Observed = Laid | Labels | Blocks  # a data set, as one of the ways to its likelihood needs it
@@ -218,10 +210,7 @@ def bounds_of(model: Model, packing: Packing, data: TimeSeries) -> Float[np.ndar
 def climb(
     model: Model, packing: Packing, laid: Observed, start: np.ndarray, bounds: np.ndarray, progress: Progress
 ) -> tuple[np.ndarray, bool, str]:
-    """L-BFGS within bounds, in units of rough standard errors; judged by the slope that is left at its end.
-
-    Far from where it was measured the curvature is another: each round stays in a box around its start.
-    """
+    """Uphill within bounds, in units of rough standard errors; judged by the slope that is left at its end."""
     count, lowest = 0, 0.0
 
     def uphill(theta: np.ndarray) -> tuple[float, np.ndarray]:
@@ -237,47 +226,10 @@ def climb(
         lowest = min(lowest, value)
         return value, gradient
 
-    best, slope, held = start, np.zeros_like(start), np.zeros(len(start), dtype=bool)
-    for _ in range(MOST_BOXES):
-        box = np.clip(best[:, None] + [-FARTHEST, FARTHEST], bounds[:, :1], bounds[:, 1:])
-        best, slope = _climb_in(box, uphill, best)
-        edge = ((best <= box[:, 0]) & (slope < 0)) | ((best >= box[:, 1]) & (slope > 0))
-        held = edge & ((best <= bounds[:, 0]) | (best >= bounds[:, 1]))
-        if (edge == held).all():
-            break
-    steepest = float(np.abs(slope[~held]).max(initial=0.0))
+    best, steepest = climb_hill(uphill, start, bounds)
     flat = steepest < FLAT
     verdict = "converged" if flat else "stopped before the top"
     return best, flat, f"{verdict}: steepest slope {steepest:.1e} nats per standard error, {count} evaluations"
-
-
-def _climb_in(box: np.ndarray, uphill: Uphill, start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The highest point that L-BFGS finds in a box, and the slope there in nats per rough standard error."""
-    unit = _rough_errors(uphill, start, box)
-
-    def downhill(x: np.ndarray) -> tuple[float, np.ndarray]:
-        value, gradient = uphill(x * unit)
-        return -value, -gradient * unit
-
-    options = {"maxiter": GRADIENT_ITERATIONS, "maxfun": 2 * GRADIENT_ITERATIONS, "ftol": 1e-15, "gtol": FLAT / 100}
-    bounds = box / unit[:, None]
-    result = minimize(downhill, start / unit, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
-    best = np.where(result.x <= bounds[:, 0], box[:, 0], np.where(result.x >= bounds[:, 1], box[:, 1], result.x * unit))
-    return np.clip(best, box[:, 0], box[:, 1]), -result.jac
-
-
-def _rough_errors(uphill: Uphill, theta: np.ndarray, bounds: np.ndarray) -> Float[np.ndarray, "free"]:
-    """One over the root of the curvature along each parameter, so that the optimiser meets a round hill."""
-    unit = np.ones(len(theta))
-    if len(theta) > MOST_MEASURED:
-        return unit
-    _, here = uphill(theta)
-    for k in range(len(theta)):
-        step = np.zeros_like(theta)
-        step[k] = -CURVATURE_STEP if theta[k] + CURVATURE_STEP > bounds[k, 1] else CURVATURE_STEP
-        curvature = -(uphill(theta + step)[1][k] - here[k]) / step[k]
-        unit[k] = 1 / np.sqrt(np.clip(curvature, 1.0, 1e12))  # a flat direction: a unit of a logarithm
-    return unit
 
 
 def ordered(model: Model, parameters: Parameters) -> Parameters:

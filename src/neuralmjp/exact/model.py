@@ -45,7 +45,7 @@ class Evidence(NamedTuple):
     valid: Bool[Array, "step lane"]  # false where a lane is padded
     override: Float[Array, "step lane state"] | None  # log density that replaces the emission's where it is not NaN
     entered: Bool[Array, "step lane"] | None  # the absorbing state was entered at exactly this time
-    absorbing: Int[Array, ""] | None
+    absorbing: Int[Array, ""] | Int[np.ndarray, ""] | None
     chain: Chain
     gaps: Float[Array, "gap"]
 
