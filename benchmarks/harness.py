@@ -33,14 +33,21 @@ print("\\n" + json.dumps({{"import_seconds": ready - began, **result}}))
 class Benchmark:
     """One benchmark: its options, what it found, and whether its requirements hold."""
 
-    def __init__(self, name: str, about: str, data: str | None = None):
-        """`data` is the file or folder under the data folder that is needed, if any."""
+    def __init__(
+        self,
+        name: str,
+        about: str,
+        data: str | None = None,
+        more: Callable[[argparse.ArgumentParser], Any] = lambda parser: None,
+    ):
+        """`data` is the file or folder under the data folder that is needed, if any; `more` adds options."""
         parser = argparse.ArgumentParser(description=about)
         parser.add_argument("--quick", action="store_true", help="a miniature run: no requirement is judged")
         parser.add_argument("--out", type=Path, help="folder for the results (quick runs write only if given)")
         if data:
             default = HERE.parent.parent / "shared" / "data"
             parser.add_argument("--data", type=Path, default=default, help="the folder of data sets")
+        more(parser)
         self.options = parser.parse_args()
         self.quick, self.name = self.options.quick, name
         self.out = self.options.out or (None if self.quick else HERE / "results")

@@ -3,6 +3,7 @@
     read      a table, an array, a recording          -> TimeSeries
     systems   processes with known truth              -> TimeSeries and what is hidden behind it
     ExactMJP  exact likelihood, few states            -> FittedMJP: rates with intervals, decoding, observables
+    NeuralMJP neural variational inference, any size  -> FittedMJP, the same
     priors    what is assumed of the rates
     emissions what a state looks like
     mjp       the mathematics of jump processes: simulation, propagation, observables
@@ -23,7 +24,7 @@ from .errors import InputError
 
 if TYPE_CHECKING:
     from . import emissions, io, mjp, plots, priors, systems
-    from .estimators import ExactMJP
+    from .estimators import ExactMJP, NeuralMJP
     from .exact.evidence import Panel
     from .fitted import FittedMJP
     from .io import read, write
@@ -33,6 +34,7 @@ __all__ = [
     "ExactMJP",
     "FittedMJP",
     "InputError",
+    "NeuralMJP",
     "Panel",
     "TimeSeries",
     "__version__",
@@ -48,6 +50,7 @@ __all__ = [
 
 _HOMES = {
     "ExactMJP": ".estimators",
+    "NeuralMJP": ".estimators",
     "FittedMJP": ".fitted",
     "Panel": ".exact.evidence",
     "TimeSeries": ".timeseries",

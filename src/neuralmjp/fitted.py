@@ -37,12 +37,12 @@ class FittedMJP:
     Rates are per `time_unit`; values are in the units of the data.
     """
 
-    engine: Literal["exact"]
+    engine: Literal["exact", "neural"]
     model: Model
     parameters: Parameters  # in the units of the data
     time_unit: str
     value_names: tuple[str, ...]
-    log_likelihood: float
+    log_likelihood: float  # exact, at these parameters, whichever engine found them
     n_parameters: int
     n_observations: int
     converged: bool
@@ -55,6 +55,8 @@ class FittedMJP:
     seed: int
     panel: Panel = field(default_factory=Panel)
     restarts: tuple[float, ...] = ()
+    posterior: str = "exact"  # "tilted" or "paper" where the neural engine found the parameters
+    elbo: float | None = None  # its bound on the log-likelihood
 
     @property
     def n_states(self) -> int:

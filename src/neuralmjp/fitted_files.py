@@ -39,10 +39,11 @@ def summary(fitted: FittedMJP) -> dict[str, Any]:
     rates = fitted.intervals.get("rates", Interval(fitted.rates, unknown, unknown))
     result: dict[str, Any] = {
         "engine": fitted.engine,
-        "posterior": "exact",
+        "posterior": fitted.posterior,
         "time_unit": fitted.time_unit,
         "n_states": fitted.n_states,
         "log_likelihood": fitted.log_likelihood,
+        **({} if fitted.elbo is None else {"elbo": fitted.elbo}),
         "n_parameters": fitted.n_parameters,
         "n_observations": fitted.n_observations,
         "aic": fitted.aic,
@@ -101,6 +102,8 @@ def save(fitted: FittedMJP, folder: Path) -> None:
         "format": FORMAT,
         "version": FORMAT_VERSION,
         "engine": fitted.engine,
+        "posterior": fitted.posterior,
+        "elbo": fitted.elbo,
         "rate_model": _describe(fitted.model.rate_model),
         "emission": {"name": fitted.emission.name, "options": options_of(fitted.emission)},
         "initial": fitted.model.initial,
@@ -187,6 +190,8 @@ def _assembled(known: dict[str, Any], arrays: dict[str, np.ndarray]) -> FittedMJ
         seed=known["seed"],
         panel=Panel(panel["exact_entry"], panel["first_known"], dict(panel["censored"])),
         restarts=tuple(np.nan if value is None else value for value in known["restarts"]),
+        posterior=known["posterior"],
+        elbo=known["elbo"],
     )
 
 

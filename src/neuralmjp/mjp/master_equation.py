@@ -23,8 +23,8 @@ RateFunction = Callable[[Any], Any]  # time -> matrix
 
 # Two Gauss points per step, and the weights of the commutator-free Magnus method of order four: the step is the
 # product of two exponentials, each of a mixture of the two generators (Blanes & Moan 2006).
-_GAUSS = 0.5 - np.sqrt(3) / 6
-_HEAVY, _LIGHT = 0.25 + np.sqrt(3) / 6, 0.25 - np.sqrt(3) / 6
+GAUSS = 0.5 - np.sqrt(3) / 6
+HEAVY, LIGHT = 0.25 + np.sqrt(3) / 6, 0.25 - np.sqrt(3) / 6
 
 
 class MasterSolution(NamedTuple):
@@ -97,9 +97,9 @@ def march(
     if order == 2:
         exponents = (jax.vmap(matrices)(starts + steps / 2) * steps[:, None, None])[:, None]
     else:
-        early = jax.vmap(matrices)(starts + _GAUSS * steps)
-        late = jax.vmap(matrices)(starts + (1 - _GAUSS) * steps)
-        halves = jnp.stack([_HEAVY * early + _LIGHT * late, _LIGHT * early + _HEAVY * late], axis=1)
+        early = jax.vmap(matrices)(starts + GAUSS * steps)
+        late = jax.vmap(matrices)(starts + (1 - GAUSS) * steps)
+        halves = jnp.stack([HEAVY * early + LIGHT * late, LIGHT * early + HEAVY * late], axis=1)
         exponents = halves * steps[:, None, None, None]
 
     def advance(row, exponentials):

@@ -55,10 +55,10 @@ class RateModel(eqx.Module):
 
 
 def rates_of(model: RateModel, theta: Logs) -> Square:
-    """Rates of one vector of parameters or of many: (..., K, K)."""
-    if model.on_host and isinstance(theta, np.ndarray):
-        return model.rates(theta)
-    return _compiled_rates(model, theta)
+    """Rates of one vector of parameters or of many: (..., K, K); NumPy in, NumPy out."""
+    if not isinstance(theta, np.ndarray):
+        return _compiled_rates(model, theta)
+    return model.rates(theta) if model.on_host else np.asarray(_compiled_rates(model, theta))
 
 
 def slopes_of(model: RateModel, theta: Float[np.ndarray, "parameter"]) -> Float[np.ndarray, "parameter state state"]:

@@ -1,0 +1,75 @@
+"""What every encoder takes and returns."""
+
+from abc import abstractmethod
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float
+
+
+class Inputs(NamedTuple):
+    """Series as an encoder reads them, in normalised time; padded steps are valid nowhere and change nothing."""
+
+    features: Float[Array, "series time feature"]
+    gaps: Float[Array, "series time"]  # to the observation after; 0 after the last
+    after: Float[Array, "series"]  # from the last observation to the horizon
+    valid: Bool[Array, "series time"]
+
+
+class Encoded(NamedTuple):
+    """Summaries of the future."""
+
+    before: Float[Array, "series time hidden"]  # at each observation, of all that come after it
+    whole: Float[Array, "series hidden"]  # at the first observation, with everything seen
+
+
+class Encoder(eqx.Module):
+    """A sequence network that runs backwards in time."""
+
+    @property
+    @abstractmethod
+    def width(self) -> int:
+        """Size of a summary."""
+
+    @abstractmethod
+    def __call__(self, inputs: Inputs, *, key: Array | None) -> Encoded:
+        """Summaries at every observation; `key` draws the noise of training, none is drawn without it."""
+
+
+class GRUCell(eqx.Module):
+    """A gated recurrent unit on a batch of rows: one product per step for the state, none for what is known before."""
+
+    from_input: Float[Array, "feature gates"]
+    from_state: Float[Array, "hidden gates"]
+    bias: Float[Array, "gates"]
+    candidate_bias: Float[Array, "hidden"]
+
+    def __init__(self, n_features: int, width: int, *, key: Array):
+        keys = jax.random.split(key, 4)
+        bound = width**-0.5
+
+        def uniform(key, *shape):
+            return jax.random.uniform(key, shape, minval=-bound, maxval=bound)
+
+        self.from_input, self.from_state = uniform(keys[0], n_features, 3 * width), uniform(keys[1], width, 3 * width)
+        self.bias, self.candidate_bias = uniform(keys[2], 3 * width), uniform(keys[3], width)
+
+    def prepared(self, features: Float[Array, "*lead feature"]) -> Float[Array, "*lead gates"]:
+        """What the inputs contribute, for all times in one product."""
+        return features @ self.from_input + self.bias
+
+    def __call__(self, prepared: Float[Array, "series gates"], state: Float[Array, "series hidden"]) -> Array:
+        reset_in, update_in, candidate_in = jnp.split(prepared, 3, axis=-1)
+        reset_at, update_at, candidate_at = jnp.split(state @ self.from_state, 3, axis=-1)
+        reset, update = jax.nn.sigmoid(reset_in + reset_at), jax.nn.sigmoid(update_in + update_at)
+        candidate = jnp.tanh(candidate_in + reset * (candidate_at + self.candidate_bias))
+        return update * state + (1 - update) * candidate
+
+
+def backwards(step, state: Array, along: tuple[Array, ...], *, unroll: int = 4) -> tuple[Array, Array]:
+    """Run `step(state, *row) -> (state, out)` from the last time to the first; arrays are (series, time, ...)."""
+    by_time = jax.tree.map(lambda x: jnp.moveaxis(x, 1, 0), along)
+    last, out = jax.lax.scan(lambda state, row: step(state, *row), state, by_time, reverse=True, unroll=unroll)
+    return last, jnp.moveaxis(out, 0, 1)

@@ -1,0 +1,6 @@
+"""Estimators: an object that says what to assume; `fit` returns the fitted model."""
+
+from .exact import ExactMJP
+from .neural import NeuralMJP
+
+__all__ = ["ExactMJP", "NeuralMJP"]

@@ -1,0 +1,52 @@
+"""From what an engine found to the fitted model that people use."""
+
+from typing import Any
+
+import numpy as np
+
+from ..exact.evidence import Panel
+from ..exact.fit import ExactFit
+from ..exact.information import Information, observed_information, with_plain_emission
+from ..exact.model import Model, Parameters
+from ..exact.report import intervals_of, rate_samples_of, warnings_of
+from ..fitted import FittedMJP
+from ..timeseries import TimeSeries
+
+
+def assemble(found: ExactFit, data: TimeSeries, *, panel: Panel, seed: int, intervals: bool, **more: Any) -> FittedMJP:
+    """A fitted model with intervals from the curvature of the exact likelihood; `more` fills or replaces its fields."""
+    counted = with_plain_emission(found)
+    information: Information | None = observed_information(counted) if intervals else None
+    known: dict[str, Any] = {
+        "engine": "exact",
+        "model": found.model,
+        "parameters": in_units(found),
+        "time_unit": data.time_unit,
+        "value_names": data.value_names,
+        "log_likelihood": found.log_likelihood,
+        "n_parameters": len(counted.packing.free),
+        "n_observations": data.n_observations,
+        "converged": found.converged,
+        "message": found.message,
+        "rate_samples": rate_samples_of(counted, information, seed),
+        "intervals": intervals_of(counted, information),
+        "uncertainty": "observed information" if information else "none",
+        "warnings": warnings_of(counted, information),
+        "seed": seed,
+        "panel": panel,
+        "restarts": tuple(float(value) for value in found.restarts),
+    }
+    return FittedMJP(**{**known, **more})
+
+
+def in_units(found: ExactFit) -> Parameters:
+    """The parameters for values as they are in the data."""
+    return unscaled(found.model, found.parameters, found.scaling.shift, found.scaling.scale)
+
+
+def unscaled(model: Model, parameters: Parameters, shift: np.ndarray, scale: np.ndarray) -> Parameters:
+    """Parameters for values in the data's units, given those for standardised values."""
+    emission = model.emission.rescaled(parameters.emission, shift, scale)
+    return Parameters(
+        parameters.rates, {name: np.asarray(value) for name, value in emission.items()}, parameters.initial
+    )

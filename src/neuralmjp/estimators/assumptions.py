@@ -1,0 +1,106 @@
+"""What every estimator assumes of the hidden process: states, emission, rates, the law at the start."""
+
+from dataclasses import dataclass, fields
+from typing import Any, Literal, TypeVar
+
+import numpy as np
+
+from ..emissions import Categorical, Emission
+from ..emissions.named import named_emission
+from ..errors import InputError
+from ..exact.evidence import Panel
+from ..exact.model import Model
+from ..mjp.structure import require_one_class
+from ..mjp.types import ArrayLike
+from ..priors import FreeRates, RateModel, ReversibleRates, system_rates
+from ..systems import System
+from ..timeseries import TimeSeries
+
+NOTHING_SPECIAL = Panel()
+Chosen = TypeVar("Chosen", bound="Assumptions")
+
+
+@dataclass
+class Assumptions:
+    """Choices that all engines share.
+
+    Args:
+        n_states: K.
+        emission: a name (see `emissions.named.NAMES`, or "auto") or an `Emission`.
+        prior: "free", "reversible", a system whose parameters are to be found, or any `RateModel`.
+        mask: (K, K) of 0 and 1: which jumps may happen; with "free" and "reversible".
+        initial: law at the first observation of a series: "free", "stationary", or K probabilities. Where the first
+            state of every series is seen, "free" conditions on it.
+        misread: (K, C) of 0 and 1: which labels each state can show; for categorical observations.
+        panel: exact entry times, first states known, censored labels.
+    """
+
+    n_states: int
+    emission: str | Emission = "auto"
+    prior: str | System | RateModel = "free"
+    mask: ArrayLike | None = None
+    initial: Literal["free", "stationary"] | ArrayLike = "free"
+    misread: ArrayLike | None = None
+    panel: Panel = NOTHING_SPECIAL
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The choices by name, as in scikit-learn."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
+    def set_params(self: Chosen, **choices: Any) -> Chosen:
+        """Change choices in place, as in scikit-learn."""
+        for name, value in choices.items():
+            if name not in self.get_params():
+                here = type(self).__name__
+                raise InputError(f"{here} has no parameter {name!r}; it has {', '.join(self.get_params())}")
+            setattr(self, name, value)
+        return self
+
+    def model(self, data: TimeSeries) -> Model:
+        """What is assumed, spelled out for these data."""
+        if self.n_states < 2:
+            raise InputError(f"a process that jumps has at least 2 states, got {self.n_states}")
+        emission = self.emission
+        if isinstance(emission, str):
+            ignore = tuple(float(label) for label in self.panel.censored)
+            emission = named_emission(emission, data, self.n_states, misread=self.misread, ignore=ignore)
+        elif self.misread is not None:
+            raise InputError("misread goes with an emission by name; an Emission holds its own table of readings")
+        if not (isinstance(emission, Categorical) or data.n_observations > 10 * self.n_states**2):
+            data.check_states(self.n_states)
+        rate_model = self._rate_model()
+        if isinstance(emission, Categorical) and len(emission.readable) != self.n_states:
+            raise InputError(f"the emission is for {len(emission.readable)} states, but {self.n_states} are asked for")
+        first_seen = isinstance(emission, Categorical) and (
+            self.panel.first_known
+            or (emission.is_exact and np.isin(data.values[data.offsets[:-1], 0], emission.labels).all())
+        )
+        if isinstance(self.initial, str):
+            if self.initial not in ("free", "stationary"):
+                raise InputError(
+                    f"initial must be free, stationary or {self.n_states} probabilities, got {self.initial!r}"
+                )
+            if self.initial == "stationary":
+                require_one_class(rate_model.allowed.astype(float), "the stationary initial law")
+            initial = "known" if self.initial == "free" and first_seen else self.initial
+            return Model(rate_model, emission, initial)
+        law = np.asarray(self.initial, dtype=float)
+        if law.shape != (self.n_states,) or (law < 0).any() or abs(law.sum() - 1) > 1e-6:
+            raise InputError(f"an initial law holds {self.n_states} probabilities that sum to one")
+        return Model(rate_model, emission, "given", tuple(law.tolist()))
+
+    def _rate_model(self) -> RateModel:
+        prior = self.prior
+        if self.mask is not None and not isinstance(prior, str):
+            raise InputError("a mask goes with free or reversible rates by name; a rate model holds its own")
+        if isinstance(prior, System):
+            prior = system_rates(prior)
+        elif prior == "free":
+            prior = FreeRates(self.n_states, mask=self.mask)
+        elif prior == "reversible":
+            prior = ReversibleRates(self.n_states, mask=self.mask)
+        elif isinstance(prior, str):
+            raise InputError(f"no rate model {prior!r}; there are free, reversible, or a system")
+        if prior.n_states != self.n_states:
+            raise InputError(f"the rate model has {prior.n_states} states, but {self.n_states} are asked for")
+        return prior

@@ -1,0 +1,27 @@
+"""A model that something else has found, as if the exact engine had: for its likelihood and its intervals."""
+
+import numpy as np
+
+from ..mjp.precision import in_double_precision
+from ..timeseries import TimeSeries
+from .evidence import Panel, Scaling
+from .fit import ExactFit, bounds_of, objective, observed
+from .model import Model, Parameters
+from .packing import Packing
+
+
+@in_double_precision
+def located(
+    data: TimeSeries, model: Model, parameters: Parameters, *, panel: Panel, converged: bool, message: str
+) -> ExactFit:
+    """The likelihood at these parameters, which are in the units of the data; nothing is improved."""
+    scaling = Scaling.of(model.emission, data.values)
+    emission = model.emission.rescaled(parameters.emission, -scaling.shift / scaling.scale, 1 / scaling.scale)
+    found = Parameters(
+        parameters.rates, {name: np.asarray(value) for name, value in emission.items()}, parameters.initial
+    )
+    laid, packing = observed(data, model, scaling, panel), Packing(model, found)
+    theta, bounds = packing.vector(found), bounds_of(model, packing, data)
+    at_bound = (theta <= bounds[:, 0]) | (theta >= bounds[:, 1])
+    likelihood = objective(model, packing, laid, theta).log_likelihood + laid.log_scale
+    return ExactFit(model, found, scaling, laid, packing, likelihood, at_bound, converged, message, np.array([]))

@@ -1,0 +1,125 @@
+"""A data set as one block of padded series on the device, in normalised time and standardised values."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int
+
+from ..emissions import Observations
+from ..encoders import Inputs
+from ..errors import InputError
+from ..exact.evidence import Panel, Scaling, absorbing_entries, emission_values, panel_override
+from ..exact.model import Evidence, Model
+from ..timeseries import TimeSeries
+
+
+class Block(NamedTuple):
+    """Series side by side, leading axes (series, time). Times are in units of the horizon; see `Clock`."""
+
+    evidence: Evidence
+    times: Float[Array, "series time"]  # since the first observation of the series
+    gaps: Float[Array, "series time"]  # to the observation after; 0 after the last
+    raw_gaps: Float[Array, "series time"]  # the same, in the data's unit
+
+    @property
+    def n_series(self) -> int:
+        return len(self.times)
+
+    def take(self, rows: Int[Array, "chosen"]) -> "Block":
+        """Some of the series."""
+        return jax.tree.map(lambda x: x if x.ndim == 0 else x[rows], self)
+
+    def shortened(self, n: Int[Array, ""] | int) -> "Block":
+        """The first `n` observations of every series; what comes after counts as padding."""
+        inside = jnp.arange(self.times.shape[1]) < n
+        evidence = self.evidence._replace(valid=self.evidence.valid & inside)
+        more = jnp.arange(self.times.shape[1]) < n - 1
+        return self._replace(
+            evidence=evidence, gaps=jnp.where(more, self.gaps, 0.0), raw_gaps=jnp.where(more, self.raw_gaps, 0.0)
+        )
+
+
+class Clock(NamedTuple):
+    """Normalised time: every series begins at 0 and the longest ends at 1."""
+
+    span: float  # of the longest series, in the data's unit
+
+    @classmethod
+    def of(cls, data: TimeSeries) -> "Clock":
+        return cls(float((data.times[data.offsets[1:] - 1] - data.times[data.offsets[:-1]]).max()))
+
+
+def make_block(
+    data: TimeSeries, model: Model, scaling: Scaling, clock: Clock, panel: Panel, dtype: type, length: int | None = None
+) -> Block:
+    """Lay a data set out for training; `length` pads it to a shape that is compiled already."""
+    n_states = model.rate_model.n_states
+    length = int(data.lengths.max()) if length is None else length
+    values = (emission_values(model.emission, data.values, panel) - scaling.shift) / scaling.scale
+    mask = ~np.isnan(values)
+    first = np.zeros(len(values), dtype=bool)
+    first[data.offsets[:-1]] = True
+    filled = np.where(mask, values, 0.0)
+    before = np.where(first, 0.0, np.diff(data.times, prepend=0.0))  # gap before each observation
+    since = data.times - np.repeat(data.times[data.offsets[:-1]], data.lengths)
+    override = panel_override(data, model.emission, n_states, panel, first)
+    entered, absorbing = absorbing_entries(data, model.emission, panel)
+    position = np.arange(length)
+    valid = position < data.lengths[:, None]
+    rows = data.offsets[:-1, None] + np.minimum(position, data.lengths[:, None] - 1)
+
+    def laid(x, padding, keep=False):
+        table = x[rows]
+        shape = valid.reshape(valid.shape + (1,) * (table.ndim - 2))
+        table = np.where(shape, table, padding)
+        return jnp.asarray(table if table.dtype == bool else table.astype(dtype))
+
+    after = np.append(before[1:], 0.0)
+    after[data.offsets[1:] - 1] = 0.0
+    seen = Observations(
+        values=laid(filled, filled[0]),  # padding repeats a real value: zero may lie outside a density's range
+        mask=None if mask.all() else laid(mask, False),
+        previous=laid(np.roll(filled, 1, axis=0), 0.0),
+        has_previous=laid(np.roll(mask, 1, axis=0) & ~first[:, None], False),
+        gap=laid(before, 0.0),
+    )
+    evidence = Evidence(
+        seen=seen,
+        valid=jnp.asarray(valid),
+        override=None if override is None else laid(override, np.nan),
+        entered=None if entered is None else laid(entered, False),
+        absorbing=absorbing,
+        chain=None,  # type: ignore[arg-type]  # lanes are the exact engine's
+        gaps=None,  # type: ignore[arg-type]
+    )
+    last = since[data.offsets[1:] - 1][:, None]
+    times = jnp.asarray((np.where(valid, since[rows], last) / clock.span).astype(dtype))
+    return Block(evidence, times, laid(after / clock.span, 0.0), laid(after, 0.0))
+
+
+def encoder_inputs(
+    block: Block, log_emissions: Float[Array, "series time state"] | None, n_labels: int | None, horizon: float
+) -> Inputs:
+    """What the encoder reads: values (labels as one-hot), what is missing, time, gap, and the states' likelihoods."""
+    seen, valid = block.evidence.seen, block.evidence.valid
+    dtype = block.times.dtype
+    values = seen.values if n_labels is None else jax.nn.one_hot(seen.values[..., 0].astype(int), n_labels, dtype=dtype)
+    columns = [values, block.times[..., None], block.gaps[..., None]]
+    if seen.mask is not None:
+        known = seen.mask.astype(dtype)
+        columns[0] = values * known if n_labels is None else values * known[..., :1]
+        columns.append(known)
+    if log_emissions is not None:
+        columns.append(jax.nn.softmax(log_emissions, axis=-1))
+    features = jnp.where(valid[..., None], jnp.concatenate(columns, axis=-1), 0.0)
+    ends = jnp.where(valid, block.times, 0.0).max(-1)
+    return Inputs(features, jnp.where(valid, block.gaps, 0.0), horizon - ends, valid)
+
+
+def in_windows(data: TimeSeries, longest: int) -> TimeSeries:
+    """Series cut to at most `longest` observations; long recordings become many series."""
+    if longest < 2:
+        raise InputError(f"a window holds at least 2 observations, got {longest}")
+    return data if int(data.lengths.max()) <= longest else data.windows(longest)

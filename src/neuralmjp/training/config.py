@@ -1,0 +1,159 @@
+"""Every choice of a training run, typed, with two presets per posterior."""
+
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal, get_args
+
+from ..errors import InputError
+
+PosteriorName = Literal["tilted", "paper"]
+EncoderName = Literal["ode-rnn", "gru", "state-space"]
+Preset = Literal["paper", "quick"]
+
+
+@dataclass(frozen=True)
+class Config:
+    """How a neural engine is built and trained. Times are normalised: the longest series lasts 1.
+
+    Attributes:
+        posterior: "tilted" (default of the library) or "paper" (free rates from one summary of the series).
+        encoder: "ode-rnn" (the paper's), "gru" or "state-space".
+        width: size of the encoder's summary.
+        dynamics: hidden layers of the differential equation between observations (ode-rnn).
+        initial_hidden, rates_hidden: hidden layers of the paper's posterior.
+        embedded: Mercer embedding of time in the paper's posterior.
+        masked: the paper's posterior makes only the jumps that the prior allows.
+        horizon: end of normalised time for the paper's posterior.
+        solver, tolerance: "linear" steps on the shared grid, or the adaptive "dormand-prince".
+        substeps, order: pieces per gap for the linear solver, and the order (2 or 4) of each step.
+        quadrature: Gauss-Legendre points for the path divergence; 0 gathers it along the grid.
+        forbidden_rate: stands for a rate of zero in the paper's divergence, per horizon: its free posterior makes
+            jumps that the prior forbids, and the divergence would be infinite.
+        prior: "explicit" numbers or the paper's "generator" network.
+        noise_sd: of the generator's inputs.
+        two_step: the paper's updates: encoder and emission without divergence, then the prior on a fixed posterior.
+        reconstruction: "expectation" over states, "gumbel" samples at temperature 1, or "straight-through".
+        dropout: outside the dynamics.
+        steer: the encoder's steps end up to this many gaps early or late, in training.
+        drop_last: leave out the last observation of each series, whose gap is not known, as the paper does.
+        batch: series per step.
+        window: longer series are cut into windows of this many observations.
+        steps: the most training steps.
+        learning_rate: of the networks.
+        model_learning_rate: of rates, emission and initial law.
+        decay, decay_epochs: the learning rate is multiplied by `decay` every so many epochs; 0 epochs: when the
+            objective no longer rises, and training stops when that no longer helps.
+        prior_learning_rate: a constant one for the prior alone, if given.
+        clip: largest norm of a gradient.
+        kl_warmup: steps over which the divergence gains its weight.
+        curriculum: (n, steps, more): n observations per series for so many steps, then more of them until all are
+            used after `more` further steps; None uses all from the start.
+        fixed_spread: steps for which the emission's spread keeps its starting value.
+        round_steps: steps between looks at the objective, and between checkpoints.
+        precision: "single" or "double".
+    """
+
+    posterior: PosteriorName = "tilted"
+    encoder: EncoderName = "gru"
+    width: int = 64
+    dynamics: tuple[int, ...] = (256, 256)
+    initial_hidden: tuple[int, ...] = (128, 128)
+    rates_hidden: tuple[int, ...] = (256, 256, 128)
+    embedded: bool = True
+    masked: bool = False
+    horizon: float = 1.1
+    solver: Literal["linear", "dormand-prince"] = "linear"
+    tolerance: float = 1e-3
+    substeps: int = 1
+    order: Literal[2, 4] = 2
+    quadrature: int = 0
+    forbidden_rate: float = 1e-2
+    prior: Literal["explicit", "generator"] = "explicit"
+    noise_sd: float = 0.1
+    two_step: bool = False
+    reconstruction: Literal["expectation", "gumbel", "straight-through"] = "expectation"
+    dropout: float = 0.0
+    steer: float = 0.0
+    drop_last: bool = False
+    batch: int = 64
+    window: int = 200
+    steps: int = 6000
+    learning_rate: float = 3e-3
+    model_learning_rate: float = 3e-2
+    prior_learning_rate: float | None = None
+    decay: float = 0.3
+    decay_epochs: int = 0
+    clip: float = 10.0
+    kl_warmup: int = 0
+    curriculum: tuple[int, int, int] | None = None
+    fixed_spread: int = 0
+    round_steps: int = 100
+    precision: Literal["single", "double"] = "single"
+
+    def __post_init__(self):
+        for name, kind in Config.__annotations__.items():
+            allowed = get_args(kind)
+            value = getattr(self, name)
+            if allowed and all(isinstance(a, str) for a in allowed) and value not in allowed:
+                raise InputError(f"{name} is one of {', '.join(allowed)}; got {value!r}")
+        for name in ("width", "substeps", "batch", "steps", "round_steps"):
+            if getattr(self, name) < 1:
+                raise InputError(f"{name} must be at least 1, got {getattr(self, name)}")
+        for name in ("learning_rate", "model_learning_rate", "clip", "tolerance", "forbidden_rate", "horizon"):
+            if not getattr(self, name) > 0:
+                raise InputError(f"{name} must be positive, got {getattr(self, name)}")
+        if not 0 <= self.dropout < 1:
+            raise InputError(f"dropout lies between 0 and 1, got {self.dropout}")
+        if self.posterior == "paper" and self.horizon < 1:
+            raise InputError(f"the horizon must not end before the longest series does, at 1; got {self.horizon}")
+        if self.posterior == "paper" and (self.two_step or self.solver == "dormand-prince") and self.quadrature < 2:
+            raise InputError("two-step updates and the dormand-prince solver need quadrature: set it to 200")
+
+    def changed(self, **changes: Any) -> "Config":
+        """The same with some choices changed."""
+        unknown = set(changes) - set(Config.__annotations__)
+        if unknown:
+            raise InputError(f"a training configuration has no {sorted(unknown)[0]!r}")
+        return replace(self, **changes)
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def preset(name: Preset, posterior: PosteriorName) -> Config:
+    """The paper's sizes, or ones that are quick on a laptop."""
+    if name not in get_args(Preset):
+        raise InputError(f"a preset is paper or quick, got {name!r}")
+    if posterior not in get_args(PosteriorName):
+        raise InputError(f"a posterior is tilted or paper, got {posterior!r}")
+    if posterior == "tilted":
+        return Config() if name == "quick" else Config(encoder="ode-rnn", width=256, steer=1.0, dropout=0.2)
+    as_published = Config(
+        posterior="paper",
+        encoder="ode-rnn",
+        width=256,
+        quadrature=200,
+        prior="generator",
+        two_step=True,
+        reconstruction="gumbel",
+        dropout=0.2,
+        steer=1.0,
+        drop_last=True,
+        learning_rate=1e-3,
+        model_learning_rate=1e-3,
+        decay=0.8,
+        decay_epochs=50,
+        clip=1.0,
+        steps=30_000,
+        round_steps=500,
+    )
+    if name == "paper":
+        return as_published
+    return as_published.changed(
+        width=64,
+        dynamics=(64, 64),
+        initial_hidden=(64,),
+        rates_hidden=(64, 64),
+        quadrature=64,
+        steps=3000,
+        round_steps=250,
+    )

@@ -1,0 +1,187 @@
+"""Everything that is trained, and the bound as a function of it."""
+
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from ..emissions import Categorical
+from ..encoders import ODERNN, Encoder, GRUEncoder, StateSpace
+from ..exact.model import Model, Parameters, initial_law, log_emissions
+from ..mjp.generators import generator_from_rates
+from ..objective import Terms
+from ..posteriors import Capacity, FreePosterior, TiltedPosterior, tilted_terms, transition_matrices
+from ..priors.generator import ExplicitParameters, GeneratorParameters
+from .blocks import Block, encoder_inputs
+from .config import Config
+
+NEVER = -1e30
+
+
+class Networks(eqx.Module):
+    """What is learned: the model itself, and the posterior that helps to learn it."""
+
+    prior: ExplicitParameters | GeneratorParameters
+    emission: dict[str, Array]
+    initial: Float[Array, "state"]
+    posterior: TiltedPosterior | FreePosterior
+
+
+class Setup(NamedTuple):
+    """What is assumed and chosen; hashable, so that one compiled program serves all runs that agree on it."""
+
+    model: Model
+    config: Config
+    span: float  # of normalised time, in the data's unit
+    n_features: int
+    capacity: Capacity  # for jumps in the longest gap
+
+
+class Evaluated(NamedTuple):
+    terms: Terms
+    marginals: Float[Array, "series time state"]  # of the posterior, at the observations
+
+
+def make_networks(setup: Setup, start: Parameters, *, key: Array) -> Networks:
+    """Fresh networks around starting values of the model."""
+    config, model = setup.config, setup.model
+    keys = jax.random.split(key, 3)
+    theta = jnp.asarray(start.rates, float)
+    if config.prior == "generator":
+        prior = GeneratorParameters(theta, noise_sd=config.noise_sd, dropout=config.dropout, key=keys[0])
+    else:
+        prior = ExplicitParameters(theta)
+    encoder = _make_encoder(setup, keys[1])
+    n_states = model.rate_model.n_states
+    if config.posterior == "tilted":
+        posterior = TiltedPosterior(encoder, n_states, key=keys[2])
+    else:
+        allowed = model.rate_model.allowed if config.masked else ~np.eye(n_states, dtype=bool)
+        posterior = FreePosterior(
+            encoder,
+            allowed,
+            initial_hidden=config.initial_hidden,
+            rates_hidden=config.rates_hidden,
+            dropout=config.dropout,
+            embedded=config.embedded,
+            key=keys[2],
+        )
+    emission = {name: jnp.asarray(value, float) for name, value in start.emission.items()}
+    return Networks(prior, emission, jnp.asarray(start.initial, float), posterior)
+
+
+def _make_encoder(setup: Setup, key: Array) -> Encoder:
+    config = setup.config
+    if config.encoder == "ode-rnn":
+        return ODERNN(setup.n_features, config.width, key=key, hidden=config.dynamics, steer=config.steer)
+    return {"gru": GRUEncoder, "state-space": StateSpace}[config.encoder](setup.n_features, config.width, key=key)
+
+
+def n_labels(model: Model) -> int | None:
+    """Categories that the encoder reads as one-hot, if observations are labels."""
+    return len(model.emission.labels) if isinstance(model.emission, Categorical) else None
+
+
+def n_encoder_features(model: Model, config: Config, block: Block) -> int:
+    """Width of the encoder's input; see `encoder_inputs`."""
+    labels = n_labels(model)
+    n = block.evidence.seen.values.shape[-1] if labels is None else labels
+    n += 2 + (0 if block.evidence.seen.mask is None else block.evidence.seen.mask.shape[-1])
+    return n + (model.rate_model.n_states if config.posterior == "tilted" else 0)
+
+
+def evaluate(setup: Setup, networks: Networks, block: Block, *, key: Array | None) -> Evaluated:
+    """The bound, term by term. Without a key nothing is random: no dropout, no samples, the generator without noise."""
+    keys = (None,) * 4 if key is None else tuple(jax.random.split(key, 4))
+    model = setup.model
+    theta = networks.prior.draw(keys[0])
+    parameters = Parameters(theta, networks.emission, networks.initial)
+    rates = jnp.asarray(model.rate_model.rates(theta), block.times.dtype)
+    logs = log_emissions(model, parameters, rates, block.evidence)
+    if isinstance(networks.posterior, TiltedPosterior):
+        return _tilted(setup, networks, networks.posterior, parameters, rates, logs, block, keys[1])
+    return _free(setup, networks.posterior, networks.initial, rates, logs, block, keys[1:])
+
+
+def _tilted(
+    setup: Setup,
+    networks: Networks,
+    posterior: TiltedPosterior,
+    parameters: Parameters,
+    rates: Array,
+    logs: Array,
+    block: Block,
+    key: Array | None,
+) -> Evaluated:
+    valid = block.evidence.valid
+    generator = jnp.asarray(generator_from_rates(rates))
+    table = transition_matrices(generator, block.raw_gaps[:, :-1], setup.capacity)
+    inputs = encoder_inputs(block, jax.lax.stop_gradient(logs), n_labels(setup.model), setup.config.horizon)
+    law = initial_law(setup.model, parameters, rates)
+    log_law = jnp.where(law > 0, jnp.log(jnp.where(law > 0, law, 1.0)), NEVER).astype(logs.dtype)
+    tilted = tilted_terms(
+        logs,
+        table,
+        log_law,
+        posterior.corrections(inputs, key=key),
+        valid,
+    )
+    return Evaluated(tilted.terms, tilted.marginals)
+
+
+def _free(
+    setup: Setup,
+    posterior: FreePosterior,
+    initial: Array,
+    rates: Array,
+    logs: Array,
+    block: Block,
+    keys: tuple[Array | None, ...],
+) -> Evaluated:
+    config, valid = setup.config, block.evidence.valid
+    inputs = encoder_inputs(block, None, n_labels(setup.model), config.horizon)
+    whole = posterior.encoder(inputs, key=keys[0]).whole
+    first = posterior.initial_law(whole, key=keys[1])
+    normalised = jnp.maximum(rates * setup.span, config.forbidden_rate) * (1 - jnp.eye(len(rates), dtype=rates.dtype))
+    if config.masked:
+        normalised = jnp.where(setup.model.rate_model.allowed, normalised, 0.0)
+    solved = posterior.solve(
+        whole,
+        first,
+        block.times,
+        normalised,
+        horizon=config.horizon,
+        substeps=config.substeps,
+        order=config.order,
+        n_quadrature=config.quadrature,
+        solver=config.solver,
+        tolerance=config.tolerance,
+        fixed=config.two_step,
+    )
+    if isinstance(setup.model.emission, Categorical) and setup.model.emission.is_exact:
+        # Without an emission model, the cross-entropy of the labels.
+        seen = (jnp.exp(jnp.maximum(logs, NEVER)) * solved.marginals).sum(-1)
+        each = jnp.log(jnp.maximum(seen, jnp.finfo(seen.dtype).tiny))
+    else:
+        weights = _sampled(solved.marginals, config.reconstruction, keys[2])
+        each = (weights * jnp.maximum(logs, NEVER)).sum(-1)
+    reconstruction = jnp.where(valid, each, 0.0).sum(-1)
+    law = initial_law(setup.model, Parameters(rates, {}, initial), rates)
+    away = jnp.log(jnp.maximum(first, 1e-30)) - jnp.log(jnp.maximum(law, 1e-30))
+    initial_kl = (first * away).sum(-1)
+    return Evaluated(Terms(reconstruction, solved.path_kl, initial_kl), solved.marginals)
+
+
+def _sampled(marginals: Array, how: str, key: Array | None) -> Float[Array, "series time state"]:
+    """The posterior's states as weights: their probabilities, or one relaxed or hard sample of them."""
+    if how == "expectation" or key is None:
+        return marginals
+    logits = jnp.log(jnp.maximum(marginals, 1e-20))
+    soft = jax.nn.softmax(logits + jax.random.gumbel(key, logits.shape, logits.dtype), axis=-1)
+    if how == "gumbel":
+        return soft
+    hard = jax.nn.one_hot(soft.argmax(-1), soft.shape[-1], dtype=soft.dtype)
+    return soft + jax.lax.stop_gradient(hard - soft)

@@ -1,0 +1,30 @@
+"""Which numbers of an emission are its spread: fixed at first, so that states find their places, and learned later."""
+
+import numpy as np
+
+from ..emissions import Emission, NeuralGaussian
+from ..emissions.emission import Params
+
+SPREADS = ("log_sd", "log_diagonal", "lower", "log_scale")
+
+
+def places_only(emission: Emission, params: Params) -> Params:
+    """1 for what may be learned while the spread is fixed, 0 for the spread."""
+    free = {name: np.full(np.shape(value), name not in SPREADS) for name, value in params.items()}
+    if isinstance(emission, NeuralGaussian):
+        n = np.shape(params["shared_last_bias"])[0] // 2  # means first, then log standard deviations
+        free["shared_last"][:, n:] = free["shared_last_bias"][n:] = False
+    return free
+
+
+def with_even_spread(emission: Emission, params: Params) -> Params:
+    """Starting values whose spread is the same in every state and stays so while only places are learned."""
+    if isinstance(emission, NeuralGaussian):
+        n = np.shape(params["shared_last_bias"])[0] // 2
+        last = np.array(params["shared_last"])
+        last[:, n:] = 0.0
+        return {**params, "shared_last": last}
+    return {
+        name: np.broadcast_to(np.mean(value, axis=0), np.shape(value)) if name in SPREADS else value
+        for name, value in params.items()
+    }
