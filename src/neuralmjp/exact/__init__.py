@@ -6,6 +6,10 @@ chain        forward and backward passes, and the derivative they give
 model        rates, emission and initial law as one function of one vector
 evidence     a data set as that function needs it
 labels       the same likelihood for labels, in NumPy: no compiling
+blocks       the same for more data than fit into memory at once
 starts, em   starting values; expectation maximisation from many starts
+climb        to the top of a smooth hill
 fit          the maximum
+information  how sure: curvature at the top; report, alternatives (profile, bootstrap)
+decode       what the hidden process did
 """

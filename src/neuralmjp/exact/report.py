@@ -39,7 +39,7 @@ def intervals_of(fit: ExactFit, information: Information | None) -> dict[str, In
     def on_even_scales(theta):
         """Every quantity on the scale where its error is symmetric; notes which scale that is."""
         parameters = fit.packing.parameters(theta)
-        values = {"rates": _log(model.rates(theta[which])[jumps])}
+        values = {"rates": _log(rates_of(model, theta[which])[jumps])}
         if isinstance(model, ParametricRates):
             values["parameters"], kinds["parameters"] = theta[which], "positive"
         emission = fit.model.emission
@@ -48,8 +48,8 @@ def intervals_of(fit: ExactFit, information: Information | None) -> dict[str, In
             values[f"emission.{name}"] = TO_EVEN[entry.kind](entry.value)
         return values
 
-    on_host = model.on_host and isinstance(fit.model.emission, Categorical)
-    found = information.standard_errors(on_even_scales if on_host else jax.jit(on_even_scales))
+    compiled = on_even_scales if isinstance(fit.model.emission, Categorical) else jax.jit(on_even_scales)
+    found = information.standard_errors(compiled)
     intervals = {"rates": _rate_intervals(fit, information, *found.pop("rates"))}
     for name, (value, error) in found.items():
         back = FROM_EVEN[kinds[name]]
