@@ -38,6 +38,35 @@ class Engine(StrEnum):
 
     auto = "auto"
     exact = "exact"
+    neural = "neural"
+
+
+class Posterior(StrEnum):
+    """How the neural engine describes the hidden path."""
+
+    tilted = "tilted"
+    paper = "paper"
+
+
+class Preset(StrEnum):
+    """Sizes: for a laptop, or the published ones."""
+
+    quick = "quick"
+    paper = "paper"
+
+
+class Encoder(StrEnum):
+    """How the neural engine reads a series."""
+
+    ode_rnn = "ode-rnn"
+    gru = "gru"
+    state_space = "state-space"
+
+
+class Refine(StrEnum):
+    """How to finish what the neural engine found."""
+
+    exact = "exact"
 
 
 class Initial(StrEnum):
@@ -56,6 +85,10 @@ ValueColumns = Annotated[str | None, typer.Option("--values", metavar="COL,COL",
 TimeUnit = Annotated[str | None, typer.Option("--time-unit", metavar="UNIT", help="Unit of the times, such as s.")]
 NoHeader = Annotated[bool, typer.Option("--no-header", help="The table has no header: columns are 0, 1, 2, ...")]
 Seed = Annotated[int, typer.Option("--seed", metavar="S", help="The same seed gives the same result.")]
+
+
+def _word(choice: StrEnum | None) -> str | None:
+    return None if choice is None else choice.value
 
 
 def _version(asked: bool) -> bool:
@@ -122,7 +155,7 @@ def simulate(
         out=out,
         n_series=series,
         length=length,
-        grid=None if grid is None else grid.value,
+        grid=_word(grid),  # type: ignore[arg-type]
         duration=duration,
         seed=seed,
         changes=changes or [],
@@ -182,9 +215,37 @@ def fit(
     time_unit: TimeUnit = None,
     no_header: NoHeader = False,
     restarts: Annotated[
-        int | None, typer.Option("--restarts", metavar="R", min=1, help="Starts; default 5, or 1 if states are seen.")
+        int | None,
+        typer.Option(
+            "--restarts", metavar="R", min=1, help="Starts; default 5, or 1 if states are seen or for neural."
+        ),
     ] = None,
     seed: Seed = 0,
+    posterior: Annotated[
+        Posterior | None,
+        typer.Option("--posterior", help="neural: tilted (default), or paper, the published model with its bias."),
+    ] = None,
+    preset: Annotated[
+        Preset | None, typer.Option("--preset", help="neural: sizes for a laptop (default) or the published ones.")
+    ] = None,
+    encoder: Annotated[
+        Encoder | None, typer.Option("--encoder", help="neural: network that reads a series; default: the preset's.")
+    ] = None,
+    steps: Annotated[
+        int | None, typer.Option("--steps", metavar="N", min=1, help="neural: most training steps.")
+    ] = None,
+    changes: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="NAME=VALUE", help="neural: change any choice of the training, such as width=32; repeat."
+        ),
+    ] = None,
+    refine: Annotated[
+        Refine | None, typer.Option("--refine", help="neural: finish rates and emission with the exact engine.")
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="neural: go on from the last checkpoint in --out DIR.")
+    ] = False,
     exact_entry: Annotated[
         float | None, typer.Option("--exact-entry", metavar="STATE", help="Absorbing state entered at the time given.")
     ] = None,
@@ -196,11 +257,15 @@ def fit(
         list[str] | None,
         typer.Option("--censored", metavar="CODE=S,S", help="A label that means one of several states."),
     ] = None,
-    out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Folder for the fitted model.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="DIR", help="Folder for the fitted model; neural: also checkpoint, history.csv."),
+    ] = None,
     json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the result as JSON.")] = None,
 ) -> None:
     """Find the jump rates of a hidden process, with intervals."""
     from .commands import fit as command
+    from .commands.training_options import TrainingOptions
     from .io import read
 
     columns = {"series": series, "time": time, "values": values, "time_unit": time_unit, "header": not no_header}
@@ -210,6 +275,15 @@ def fit(
         columns=columns,
         n_states=states,
         engine=engine.value,
+        training=TrainingOptions(
+            posterior=_word(posterior),
+            preset=_word(preset),
+            encoder=_word(encoder),
+            refine=_word(refine),
+            steps=steps,
+            changes=tuple(changes or ()),
+            resume=resume,
+        ),
         emission=emission,
         prior=prior,
         initial=initial.value,
@@ -245,6 +319,26 @@ def decode(
     given["header"] = None if no_header is None else not no_header  # type: ignore[assignment]
     columns = command.columns_of(run, given)
     command.run(run, data, {**columns, "header": columns["header"] is not False}, out)
+
+
+@app.command()
+def reproduce(
+    experiment: Annotated[str, typer.Argument(metavar="EXPERIMENT", help="One of the paper's experiments: dfr.")],
+    preset: Annotated[
+        Preset, typer.Option("--preset", help="quick takes minutes on a laptop; paper has the published sizes.")
+    ] = Preset.quick,
+    seeds: Annotated[
+        int | None, typer.Option("--seeds", metavar="N", min=1, help="Runs per row; default 1, or 5 as published.")
+    ] = None,
+    seed: Seed = 0,
+    json_file: Annotated[
+        Path | None, typer.Option("--json", metavar="FILE", help="Write every number, seconds and device as JSON.")
+    ] = None,
+) -> None:
+    """Run an experiment of the paper again and print its tables beside ours."""
+    from .commands import reproduce as command
+
+    command.run(experiment, preset=preset.value, n_runs=seeds, seed=seed, json_file=json_file)
 
 
 def main() -> None:

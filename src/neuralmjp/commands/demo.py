@@ -10,8 +10,7 @@ from ..io import write
 from ..mjp import Interval, JumpPath, rates_from_paths
 from ..mjp.paths import joined
 from ..systems import IonChannel, Simulation
-from .fit import progress_display
-from .show import console, number, table
+from .show import console, number, progress_display, table
 from .simulate import hidden
 
 SECONDS = 20.0

@@ -1,9 +1,8 @@
 """`neuralmjp fit`: rates with intervals, from a data file."""
 
 import json
-import sys
-from collections.abc import Callable
-from contextlib import contextmanager
+import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +10,18 @@ import numpy as np
 
 from .. import systems
 from ..errors import InputError
-from ..estimators import ExactMJP
+from ..estimators import ExactMJP, NeuralMJP
 from ..exact.evidence import Panel
 from ..fitted import FittedMJP
 from ..fitted_files import summary
-from ..mjp import Interval
-from ..priors import ParametricRates
 from ..systems import SYSTEMS
+from ..systems.system import randomness
 from ..timeseries import TimeSeries
-from .show import console, number, table
+from ..training.checkpoints import FILE as CHECKPOINT_FILE
+from .history import HISTORY_FILE, write_history
+from .result_tables import show
+from .show import console, progress_display
+from .training_options import TrainingOptions
 
 COLUMNS_FILE = "columns.json"
 
@@ -31,6 +33,7 @@ def run(
     columns: dict[str, Any],
     n_states: int,
     engine: str,
+    training: TrainingOptions,
     emission: str,
     prior: str,
     initial: str,
@@ -43,24 +46,38 @@ def run(
     out: Path | None,
     json_file: Path | None,
 ) -> None:
+    randomness(seed)  # refused here, in words, if it is no seed
+    if engine != "neural" and training.given:
+        one = len(training.given) == 1
+        raise InputError(
+            f"{', '.join(training.given)} {'belongs' if one else 'belong'} to the neural engine, but the engine is "
+            f"exact{' unless another is asked for' if engine == 'auto' else ''}: add --engine neural, or leave "
+            f"{'it' if one else 'them'} out"
+        )
+    if training.resume and out is None:
+        raise InputError("--resume goes on from the checkpoint in the folder of --out: give --out DIR too")
     chosen, mask = read_prior(prior)
-    estimator = ExactMJP(
-        n_states,
-        emission=emission,
-        prior=chosen,
-        mask=mask,
-        initial=initial,
-        misread=None if misread is None else read_mask(misread),
-        panel=Panel(exact_entry, first_known, dict(map(read_censored, censored))),
-        restarts=restarts,
-        seed=seed,
-    )
+    assumed: dict[str, Any] = {
+        "emission": emission,
+        "prior": chosen,
+        "mask": mask,
+        "initial": initial,
+        "misread": None if misread is None else read_mask(misread),
+        "panel": Panel(exact_entry, first_known, dict(map(read_censored, censored))),
+        "seed": seed,
+    }
     screen = console()
-    why = f", chosen because with {n_states} states the likelihood can be computed exactly" if engine == "auto" else ""
-    screen.print(f"engine: exact{why}", soft_wrap=True)
-    with progress_display() as progress:
-        fitted = estimator.fit(data, progress)
-    show(fitted, path)
+    if engine == "neural":
+        estimator = NeuralMJP(n_states, restarts=restarts or 1, **assumed, **training.choices())
+        fitted = fit_neural(estimator, data, out, training.resume)
+        bound_of = "the series without their last observations" if estimator.configuration().drop_last else ""
+    else:
+        why = f", chosen because with {n_states} states the likelihood can be computed exactly"
+        screen.print(f"engine: exact{why if engine == 'auto' else ''}", soft_wrap=True)
+        with progress_display() as progress:
+            fitted = ExactMJP(n_states, restarts=restarts, **assumed).fit(data, progress)
+        bound_of = ""
+    show(fitted, path, bound_of=bound_of)
     if out is not None:
         fitted.save(out)
         (out / COLUMNS_FILE).write_text(json.dumps(columns, indent=2) + "\n")
@@ -68,6 +85,35 @@ def run(
     if json_file is not None:
         json_file.write_text(json.dumps(summary(fitted), indent=2, allow_nan=False) + "\n")
         screen.print(f"result -> {json_file}", soft_wrap=True)
+
+
+def fit_neural(estimator: NeuralMJP, data: TimeSeries, out: Path | None, resume: bool) -> FittedMJP:
+    """Train with a checkpoint and a history in `out`; say what runs, and how to go on if it is interrupted."""
+    screen, began = console(), time.perf_counter()
+    config = estimator.configuration()
+    several = f", {estimator.restarts} restarts" if estimator.restarts > 1 else ""
+    screen.print(
+        f"engine: neural, {config.posterior} posterior, {config.encoder} encoder of width {config.width}, "
+        f"batches of {config.batch}, at most {config.steps} steps{several}",
+        soft_wrap=True,
+    )
+    if resume and out is not None:
+        there = (out / CHECKPOINT_FILE).exists()
+        word = "going on from the checkpoint in" if there else "starting anew: there is no checkpoint yet in"
+        screen.print(f"{word} {out}", soft_wrap=True)
+    try:
+        with progress_display() as progress:
+            progress("training", 0.0)
+            trained = estimator.train(data, progress, folder=out, resume=resume)
+            progress("intervals", 1.0)
+            fitted = estimator.fitted(data, trained)
+    except KeyboardInterrupt:
+        if out is not None and (out / CHECKPOINT_FILE).exists():
+            screen.print("interrupted: the same command with --resume goes on from here", soft_wrap=True)
+        raise
+    if out is not None:
+        write_history(trained, out / HISTORY_FILE)
+    return replace(fitted, seconds=time.perf_counter() - began)
 
 
 def read_prior(prior: str) -> tuple[Any, np.ndarray | None]:
@@ -105,98 +151,3 @@ def read_censored(text: str) -> tuple[float, tuple[float, ...]]:
     except ValueError:
         pass
     raise InputError(f"--censored takes CODE=STATE,STATE, such as 99=1,2; got {text!r}")
-
-
-@contextmanager
-def progress_display():
-    """A bar on a terminal, silence elsewhere."""
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-    if not sys.stderr.isatty():
-        yield lambda *_: None
-        return
-    with Progress(
-        TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), console=Console(stderr=True), transient=True
-    ) as bar:
-        task = bar.add_task("reading", total=1.0)
-
-        def update(stage: str, share: float) -> None:
-            bar.update(task, description=stage, completed=min(share, 1.0))
-
-        report: Callable[[str, float], None] = update
-        yield report
-
-
-def show(fitted: FittedMJP, path: Path) -> None:
-    """The result as tables with units and intervals."""
-    screen, unit = console(), fitted.time_unit
-    screen.print(
-        f"{path}: {fitted.n_states} states, emission {fitted.emission.name}, {fitted.n_observations} observations, "
-        f"{fitted.seconds:.1f} s",
-        soft_wrap=True,
-    )
-    screen.print(f"{fitted.message}", soft_wrap=True)
-    screen.print(
-        f"log-likelihood {fitted.log_likelihood:.4f}, {fitted.n_parameters} parameters, AIC {fitted.aic:.2f}, "
-        f"BIC {fitted.bic:.2f}"
-    )
-    if isinstance(fitted.model.rate_model, ParametricRates):
-        found = fitted.intervals["parameters"]
-        screen.print(
-            table("Parameters, 95 %", ["parameter", "value", "from", "to"], _rows(fitted.model.rate_model.names, found))
-        )
-    rates = fitted.intervals["rates"]
-    jumps = np.argwhere(fitted.model.rate_model.allowed)
-    at = tuple(jumps.T)
-    some = Interval(rates.mean[at], rates.lower[at], rates.upper[at])
-    names = [f"{i} → {j}" for i, j in jumps]
-    screen.print(table(f"Jump rates (per {unit}), 95 %", ["jump", "rate", "from", "to"], _rows(names, some)))
-    _show_states(fitted)
-    _show_emission(fitted)
-    for warning in fitted.warnings:
-        screen.print(f"note: {warning}", soft_wrap=True)
-
-
-def _show_states(fitted: FittedMJP) -> None:
-    screen, unit = console(), fitted.time_unit
-    try:
-        law = [_range(fitted.stationary_distribution, k) for k in range(fitted.n_states)]
-        scales = fitted.timescales
-    except InputError as reason:
-        screen.print(f"note: {reason}", soft_wrap=True)
-        law, scales = ["-"] * fitted.n_states, None
-    cells = [[str(k), _range(fitted.sojourn_times, k), law[k]] for k in range(fitted.n_states)]
-    screen.print(table("States, 95 %", ["state", f"dwell time ({unit})", "stationary probability"], cells))
-    if scales is not None:
-        rows = _rows([str(k + 1) for k in range(len(scales.mean))], scales)
-        screen.print(table(f"Relaxation times ({unit}), 95 %", ["", "time", "from", "to"], rows))
-
-
-def _show_emission(fitted: FittedMJP) -> None:
-    """Every learned number of the emission, by state and value; known zeros and ones are left out."""
-    rows = []
-    for name, interval in fitted.intervals.items():
-        if not name.startswith("emission."):
-            continue
-        for at in np.ndindex(*np.shape(interval.mean)):
-            if interval.lower[at] < interval.upper[at]:
-                place = f"state {at[0]}" + "".join(
-                    f", {k}" for k in at[1:] if len(at) > 2 or interval.mean.shape[1] > 1
-                )
-                rows.append([f"{name.removeprefix('emission.')}, {place}", *_cells(interval, at)])
-    if rows:
-        console().print(table(f"Emission ({fitted.emission.name}), 95 %", ["", "value", "from", "to"], rows))
-
-
-def _rows(names: Any, interval: Interval) -> list[list[str]]:
-    return [[name, *_cells(interval, k)] for k, name in enumerate(names)]
-
-
-def _cells(interval: Interval, at: Any) -> list[str]:
-    return [number(float(part[at])) for part in (interval.mean, interval.lower, interval.upper)]
-
-
-def _range(interval: Interval, at: Any) -> str:
-    mean, lower, upper = _cells(interval, at)
-    return f"{mean} [{lower}, {upper}]"

@@ -1,6 +1,9 @@
-"""Numbers on a terminal: tables with units, and histograms in text."""
+"""Numbers on a terminal: tables with units, histograms in text, and how far a fit has come."""
 
-from collections.abc import Sequence
+import math
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import pairwise
 
 import numpy as np
@@ -18,7 +21,9 @@ def console() -> Console:
 
 
 def number(value: float) -> str:
-    """Four significant digits; whole numbers as they are."""
+    """Four significant digits; whole numbers as they are; a dash for what is not known."""
+    if math.isnan(value):
+        return "-"
     return f"{value:.0f}" if value == round(value, 0) and abs(value) < 1e7 else f"{value:.4g}"
 
 
@@ -56,3 +61,22 @@ def histogram(values: Float[np.ndarray, "value"], *, bins: int = 10, width: int 
         bar = BLOCKS[-1] * (eighths // 8) + (BLOCKS[eighths % 8] if eighths % 8 else "")
         lines.append(f"{label:>{longest}} {bar} {count}")
     return lines
+
+
+@contextmanager
+def progress_display() -> Iterator[Callable[[str, float], None]]:
+    """A bar on a terminal, silence elsewhere."""
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    if not sys.stderr.isatty():
+        yield lambda *_: None
+        return
+    with Progress(
+        TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), console=Console(stderr=True), transient=True
+    ) as bar:
+        task = bar.add_task("reading", total=1.0)
+
+        def update(stage: str, share: float) -> None:
+            bar.update(task, description=stage, completed=min(share, 1.0))
+
+        yield update

@@ -1,0 +1,69 @@
+"""`neuralmjp reproduce`: an experiment of the paper, its tables beside ours."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from ..experiments import Report, named
+from ..experiments.tables import ResultTable
+from ..fitted_files import plain, versions
+from ..systems.system import randomness
+from .show import console, progress_display, table
+
+
+def run(experiment: str, *, preset: str, n_runs: int | None, seed: int, json_file: Path | None) -> None:
+    chosen = named(experiment)
+    randomness(seed)  # refused here, in words, if it is no seed
+    with progress_display() as progress:
+        report = chosen(preset, n_runs, seed, progress)
+    show(report)
+    if json_file is not None:
+        json_file.write_text(json.dumps(as_json(report), indent=2, allow_nan=False) + "\n")
+        console().print(f"result -> {json_file}", soft_wrap=True)
+
+
+def as_json(report: Report) -> dict[str, Any]:
+    """Every number with mean and sd (null where there is none), seconds, device and versions."""
+    result = asdict(report)
+    for shown, stored in zip(report.tables, result["tables"], strict=True):
+        for row, kept in zip(shown.rows, stored["rows"], strict=True):
+            for line, entry in zip(row.lines, kept["lines"], strict=True):
+                entry["numbers"] = {name: {"mean": one.mean, "sd": one.sd} for name, one in line.numbers.items()}
+    return plain({**result, "versions": versions()})
+
+
+def show(report: Report) -> None:
+    """Both tables, then how each of our fits ended."""
+    screen = console()
+    for one in report.tables:
+        screen.print(as_table(one))
+        screen.print(one.note, soft_wrap=True)
+    for row in report.tables[-1].rows:
+        for line in row.lines:
+            if line.seconds is not None:
+                screen.print(f"{row.name}, {line.method}: {line.message}, {line.seconds:.1f} s", soft_wrap=True)
+    several = f"{report.n_runs} run{'s' if report.n_runs > 1 else ''} per row"
+    screen.print(
+        f"{report.experiment}, preset {report.preset}, {several}, seed {report.seed}: {report.seconds:.0f} s on "
+        f"{report.device}",
+        soft_wrap=True,
+    )
+
+
+def as_table(shown: ResultTable) -> Table:
+    """A section per row of the paper, a line per method; narrow enough for 80 columns."""
+    grid = table(shown.title, ["", *shown.columns], [])
+    grid.box = box.SIMPLE_HEAD
+    grid.columns[0].no_wrap = True
+    for row in shown.rows:
+        grid.add_section()
+        grid.add_row(Text(row.name, style="bold"))
+        for line in row.lines:
+            cells = [str(line.numbers[name]) if name in line.numbers else "-" for name in shown.columns]
+            grid.add_row(*(Text(cell) for cell in (line.method, *cells)))
+    return grid

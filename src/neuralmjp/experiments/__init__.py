@@ -1,0 +1,20 @@
+"""The paper's experiments, one module each: data, settings, published values, and a function that runs it."""
+
+from collections.abc import Callable
+
+from ..errors import InputError
+from . import dfr
+from .tables import Progress, Report
+
+Experiment = Callable[[str, int | None, int, Progress], Report]  # preset, runs per row, seed
+
+EXPERIMENTS: dict[str, Experiment] = {"dfr": dfr.run}
+
+__all__ = ["EXPERIMENTS", "Report", "named"]
+
+
+def named(name: str) -> Experiment:
+    """An experiment by the name that the command line knows."""
+    if name not in EXPERIMENTS:
+        raise InputError(f"no experiment {name!r}; there are: {', '.join(EXPERIMENTS)}")
+    return EXPERIMENTS[name]

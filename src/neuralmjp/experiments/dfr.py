@@ -1,0 +1,242 @@
+"""The discrete flashing ratchet: Table 1 of the paper, and the table of its appendix with five runs per row.
+
+Seifner & Sanchez 2023, https://proceedings.mlr.press/v202/seifner23a.html
+"""
+
+import time
+from dataclasses import asdict, dataclass, field
+from functools import cache, partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
+from scipy.stats import norm
+
+from ..errors import InputError
+from ..estimators import ExactMJP, NeuralMJP
+from ..fitted import FittedMJP
+from ..mjp.interval import LEVEL
+from ..priors import ParametricRates
+from ..priors.generator import GeneratorParameters
+from ..systems import FlashingRatchet, paper_dataset
+from ..timeseries import TimeSeries
+from ..training.networks import Evaluated
+from ..training.run import Trained
+from .tables import Line, Number, Progress, Report, ResultTable, Row
+
+PARAMETERS = ("V", "r", "b")
+GRIDS = ("irregular", "shared", "regular")
+N_STATES = 6
+N_DRAWS = 1000  # of the generator prior, as in the paper
+START = 0.5  # of every parameter: away from the truth, which is 1, so that what comes near it was learned
+
+PUBLISHED, AS_PUBLISHED, TILTED, EXACT = "published", "paper's, here", "tilted (default)", "exact limit"
+
+
+def published(**numbers: tuple[float, float]) -> Line:
+    """Means and standard deviations as printed."""
+    return Line(PUBLISHED, {name: Number(*pair, decimals=1 if name == "KL" else 2) for name, pair in numbers.items()})
+
+
+TABLE_1 = {
+    "irregular": published(V=(1.06, 0.02), r=(1.17, 0.01), b=(1.14, 0.02)),
+    "shared": published(V=(0.97, 0.02), r=(1.17, 0.02), b=(1.17, 0.01)),
+    "regular": published(V=(0.98, 0.05), r=(1.37, 0.04), b=(1.39, 0.04)),
+}
+APPENDIX = {
+    "irregular": published(KL=(20.0, 1.1), NLL=(0.21, 0.01), V=(0.98, 0.05), r=(1.11, 0.06), b=(1.13, 0.04)),
+    "shared": published(KL=(18.7, 0.5), NLL=(0.14, 0.01), V=(0.95, 0.03), r=(1.18, 0.04), b=(1.14, 0.06)),
+    "regular": published(KL=(21.8, 0.7), NLL=(0.18, 0.02), V=(1.00, 0.05), r=(1.37, 0.05), b=(1.36, 0.05)),
+    "masked posterior": published(KL=(17.1, 0.4), NLL=(0.22, 0.01), V=(0.99, 0.02), r=(1.18, 0.04), b=(1.16, 0.03)),
+}
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much data and training; `paper` and `tilted` change the training configuration of the preset."""
+
+    n_series: int
+    n_test: int
+    n_runs: int
+    paper: dict[str, Any] = field(default_factory=dict)
+    tilted: dict[str, Any] = field(default_factory=dict)
+
+
+SIZES = {
+    # As many test as training series, so that one compiled program evaluates both.
+    "quick": Size(256, 256, 1, paper={"steps": 60, "round_steps": 60}, tilted={"steps": 200}),
+    "paper": Size(70 * 64, 260, 5),
+}
+
+
+@dataclass(frozen=True)
+class Found:
+    """One method on one data set: a line for each of the two tables."""
+
+    table_1: Line
+    appendix: Line
+
+
+def run(preset: str, n_runs: int | None, seed: int, progress: Progress = lambda *_: None) -> Report:
+    """Fit by all methods on all grids; runs of one row go side by side as restarts.
+
+    Args:
+        preset: "quick" or "paper".
+        n_runs: per row; the preset's if None.
+        seed: of the data and of the first run.
+    """
+    if preset not in SIZES:
+        raise InputError(f"a preset is {' or '.join(SIZES)}, got {preset!r}")
+    began, size = time.perf_counter(), SIZES[preset]
+    neural = partial(NeuralMJP, N_STATES, emission="categorical", prior=unknown_ratchet(), preset=preset, seed=seed)
+    runs = size.n_runs if n_runs is None else n_runs
+    first_rows, rows = [], []
+    told = _Told(progress, n_fits=len(GRIDS) * 3 + 1)
+    for grid in GRIDS:
+        data, test = data_of(grid, size, seed)
+        paper = neural(posterior="paper", changes=size.paper, restarts=runs)
+        found = [
+            by_paper(paper, data, test, told.next(f"{grid} grid, {AS_PUBLISHED}")),
+            by_tilted(neural(changes=size.tilted, restarts=runs), data, test, told.next(f"{grid} grid, {TILTED}")),
+            by_exact(seed, data, test, told.next(f"{grid} grid, {EXACT}")),
+        ]
+        first_rows.append(Row(f"{grid} grid", (TABLE_1[grid], *(one.table_1 for one in found))))
+        rows.append(Row(f"{grid} grid", (APPENDIX[grid], *(one.appendix for one in found))))
+    data, test = data_of("irregular", size, seed)
+    masked = neural(posterior="paper", changes={**size.paper, "masked": True}, restarts=runs)
+    found = by_paper(masked, data, test, told.next(f"masked posterior, {AS_PUBLISHED}"))
+    rows.append(Row("masked posterior", (APPENDIX["masked posterior"], found.appendix)))
+    tables = (
+        ResultTable(
+            "Table 1: parameters of the flashing ratchet (truth: 1, 1, 1)",
+            PARAMETERS,
+            tuple(first_rows),
+            f"paper's, here: the paper's method as implemented here, {_stopped(size)}; ± is the sd of {N_DRAWS} draws of "
+            "the generator prior, which is no uncertainty (published and paper's), or the standard error (tilted, exact)",
+        ),
+        ResultTable(
+            "Appendix: several runs, and the test set",
+            ("KL", "NLL", *PARAMETERS),
+            tuple(rows),
+            f"{f'mean ± sd of {runs} runs' if runs > 1 else 'one run'} (published: 5); KL in nats per series, NLL per "
+            "observation; the tilted posterior never makes a jump that the prior forbids, so it is masked in every row",
+        ),
+    )
+    device = jax.devices()[0]
+    return Report(
+        experiment="dfr",
+        preset=preset,
+        seed=seed,
+        n_runs=runs,
+        settings={**asdict(size), "start": START},
+        device=f"{device.platform}: {device.device_kind}",
+        seconds=time.perf_counter() - began,
+        tables=tables,
+    )
+
+
+@cache  # one object, so that what was compiled for it is found again
+def unknown_ratchet() -> ParametricRates:
+    """The ratchet's rates as a function of V, r and b."""
+    return ParametricRates(lambda p: jnp.asarray(FlashingRatchet(**p).rates), dict.fromkeys(PARAMETERS, START))
+
+
+def _stopped(size: Size) -> str:
+    steps = size.paper.get("steps")
+    return "in full" if steps is None else f"stopped after {steps} steps, long before it has learned (--preset paper)"
+
+
+def data_of(grid: Any, size: Size, seed: int) -> tuple[TimeSeries, TimeSeries]:
+    """Training and test series of the paper's data set, as many as asked for."""
+    whole = paper_dataset("flashing-ratchet", grid=grid, seed=seed)
+    assert whole.test is not None
+    return whole.train.data[: size.n_series], whole.test.data[: size.n_test]
+
+
+def without_last(data: TimeSeries) -> TimeSeries:
+    """Series as the paper's method sees them: the last observation, whose gap is not known, is left out."""
+    return data.windows(int(data.lengths.max()) - 1, drop_tail=True)
+
+
+def by_paper(estimator: NeuralMJP, data: TimeSeries, test: TimeSeries, progress: Progress) -> Found:
+    """The published model and training; parameters are means over draws of the generator prior."""
+    trained = estimator.train(data, progress)
+    draws = [generated(trained, k, estimator.seed) for k in range(len(trained.restarts))]
+    best = draws[int(np.nanargmax(trained.restarts))]
+    how = (trained.seconds, trained.message)
+    each = np.stack([one.mean(0) for one in draws])
+    return Found(
+        Line(AS_PUBLISHED, _named([Number(float(x.mean()), float(x.std())) for x in best.T]), *how),
+        Line(AS_PUBLISHED, {**on_test(trained.evaluate_each(test), without_last(test)), **_over_runs(each)}, *how),
+    )
+
+
+def generated(trained: Trained, k: int, seed: int) -> Float[np.ndarray, "draw parameter"]:
+    """V, r and b as the generator prior of one run draws them."""
+    prior = trained.all_networks[k].prior
+    if not isinstance(prior, GeneratorParameters):
+        raise InputError("the paper's tables need the generator prior")
+    with jax.enable_x64(trained.setup.config.precision == "double"):
+        return np.exp(np.asarray(prior.sample(N_DRAWS, jax.random.key(seed)), np.float64))
+
+
+def by_tilted(estimator: NeuralMJP, data: TimeSeries, test: TimeSeries, progress: Progress) -> Found:
+    """The library's default posterior; standard errors of the best run."""
+    trained = estimator.train(data, progress)
+    each = np.exp([np.asarray(one.prior.draw(None), np.float64) for one in trained.all_networks])
+    short, how = without_last(test), (trained.seconds, trained.message)
+    return Found(
+        Line(TILTED, _named(with_errors(estimator.fitted(data, trained))), *how),
+        Line(TILTED, {**on_test(trained.evaluate_each(short), short), **_over_runs(each)}, *how),
+    )
+
+
+def by_exact(seed: int, data: TimeSeries, test: TimeSeries, progress: Progress) -> Found:
+    """Maximum likelihood: no engine can do better. States are seen, so NLL is 0 and KL is all of -log p."""
+    fitted = ExactMJP(N_STATES, emission="categorical", prior=unknown_ratchet(), seed=seed).fit(data, progress)
+    found = with_errors(fitted)
+    short, how = without_last(test), (fitted.seconds, fitted.message)
+    limit = {"KL": Number(-fitted.score(short) / len(short), None, 1), "NLL": Number(0.0, None, 2)}
+    return Found(
+        Line(EXACT, _named(found), *how),
+        Line(EXACT, {**limit, **_named([Number(one.mean, None, 2) for one in found])}, *how),
+    )
+
+
+def with_errors(fitted: FittedMJP) -> list[Number]:
+    """V, r and b with standard errors, from intervals that are symmetric in the logarithms."""
+    interval = fitted.intervals["parameters"]
+    width = 2 * float(norm.isf((1 - LEVEL) / 2))
+    errors = interval.mean * np.log(interval.upper / interval.lower) / width
+    return [Number(float(mean), float(error)) for mean, error in zip(interval.mean, errors, strict=True)]
+
+
+def on_test(runs: list[Evaluated], test: TimeSeries) -> dict[str, Number]:
+    """Path divergence per series and reconstruction loss per observation."""
+    kl = [np.asarray(one.terms.path_kl, np.float64).mean() for one in runs]
+    nll = [-np.asarray(one.terms.reconstruction, np.float64).sum() / test.n_observations for one in runs]
+    return {"KL": Number.over(kl, 1), "NLL": Number.over(nll, 2)}
+
+
+def _over_runs(each: Float[np.ndarray, "run parameter"]) -> dict[str, Number]:
+    return _named([Number.over(values, 2) for values in each.T])
+
+
+def _named(numbers: list[Number]) -> dict[str, Number]:
+    return dict(zip(PARAMETERS, numbers, strict=True))
+
+
+@dataclass
+class _Told:
+    """Progress of one fit as part of the progress of all."""
+
+    progress: Progress
+    n_fits: int
+    begun: int = 0
+
+    def next(self, what: str) -> Progress:
+        before, self.begun = self.begun, self.begun + 1
+        self.progress(what, before / self.n_fits)
+        return lambda stage, share: self.progress(f"{what}: {stage}", (before + min(share, 1.0)) / self.n_fits)
