@@ -69,12 +69,16 @@ class Benchmark:
 
     def finish(self) -> int:
         """Write the results; the exit status."""
+        self.write()
+        return int(bool(self.failed))
+
+    def write(self) -> None:
+        """Write what was found so far."""
         if self.out is not None:
             self.out.mkdir(parents=True, exist_ok=True)
             load = {"before": round(self.busy, 1), "after": round(os.getloadavg()[0], 1)}
             text = json.dumps({"quick": self.quick, "load": load, **self.results}, indent=2, default=plain)
             (self.out / f"{self.name}.json").write_text(text + "\n")
-        return int(bool(self.failed))
 
 
 def fresh(module: str, function: str, **arguments: Any) -> dict[str, Any]:

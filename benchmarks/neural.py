@@ -63,6 +63,7 @@ def steps(bench: Benchmark) -> None:
             found = time_steps(estimator, data, config, 2 if bench.quick else (100 if on_gpu else 5))
             found["peak_gigabytes"] = device_gigabytes()
             bench.results.setdefault("steps", {}).setdefault(name, {})[posterior] = found
+            bench.write()
             ratio = PUBLISHED[name] / found["seconds_per_step"]
             rows.append([f"{name}, {posterior}", 1e3 * found["seconds_per_step"], found["first_round"], ratio])
             rows[-1].append(found["peak_gigabytes"])
@@ -95,6 +96,7 @@ def tilted(bench: Benchmark, n_seeds: int, name: str) -> None:
                 found[-1]["near"] = next((h["seconds"] for h in run.history if near(h["theta"], truth)), None)
                 found[-1]["elbo"] = run.elbo
             bench.results.setdefault(f"tilted, {name}", {}).setdefault(label, {})[grid] = found
+            bench.write()
             off = np.array([f["values"] for f in found]) / truth - 1
             cells = [f"{100 * np.mean(off[:, k]):+.1f} ({100 * np.abs(off[:, k]).max():.1f})" for k in range(3)]
             seconds = [f["seconds"] for f in found]
@@ -143,7 +145,9 @@ def paper(bench: Benchmark, n_seeds: int, grids: list[str], limit: int) -> None:
             "seconds": seconds,
             "curves": curves,
         }
+        bench.write()
         cells = [f"{np.mean(x):.2f} ± {np.std(x):.2f}" for x in (kl, nll, *values.T)]
+        print(case, *cells, f"{seconds:.0f} s")
         rows.append([case, *cells, seconds])
     table(f"The published model, {n_seeds} seeds side by side", ["", "KL", "NLL", *NAMES, "seconds"], rows)
 

@@ -8,6 +8,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
+from .taped import Layer, Step, Tape, taped_scan
+
 
 class Inputs(NamedTuple):
     """Series as an encoder reads them, in normalised time; padded steps are valid nowhere and change nothing."""
@@ -44,7 +46,7 @@ class GRUCell(eqx.Module):
     from_input: Float[Array, "feature gates"]
     from_state: Float[Array, "hidden gates"]
     bias: Float[Array, "gates"]
-    candidate_bias: Float[Array, "hidden"]
+    state_bias: Float[Array, "gates"]
 
     def __init__(self, n_features: int, width: int, *, key: Array):
         keys = jax.random.split(key, 4)
@@ -54,22 +56,36 @@ class GRUCell(eqx.Module):
             return jax.random.uniform(key, shape, minval=-bound, maxval=bound)
 
         self.from_input, self.from_state = uniform(keys[0], n_features, 3 * width), uniform(keys[1], width, 3 * width)
-        self.bias, self.candidate_bias = uniform(keys[2], 3 * width), uniform(keys[3], width)
+        self.bias, self.state_bias = uniform(keys[2], 3 * width), uniform(keys[3], 3 * width)
+
+    @property
+    def width(self) -> int:
+        return len(self.from_state)
+
+    @property
+    def layers(self) -> dict[str, Layer]:
+        """What a step learns, for a `Tape`."""
+        return {"gates": (self.from_state, self.state_bias)}
 
     def prepared(self, features: Float[Array, "*lead feature"]) -> Float[Array, "*lead gates"]:
         """What the inputs contribute, for all times in one product."""
         return features @ self.from_input + self.bias
 
-    def __call__(self, prepared: Float[Array, "series gates"], state: Float[Array, "series hidden"]) -> Array:
-        reset_in, update_in, candidate_in = jnp.split(prepared, 3, axis=-1)
-        reset_at, update_at, candidate_at = jnp.split(state @ self.from_state, 3, axis=-1)
-        reset, update = jax.nn.sigmoid(reset_in + reset_at), jax.nn.sigmoid(update_in + update_at)
-        candidate = jnp.tanh(candidate_in + reset * (candidate_at + self.candidate_bias))
-        return update * state + (1 - update) * candidate
+
+def gated(tape: Tape, prepared: Float[Array, "series gates"], state: Float[Array, "series hidden"]) -> Array:
+    """The state after an observation."""
+    reset_in, update_in, candidate_in = jnp.split(prepared, 3, axis=-1)
+    reset_at, update_at, candidate_at = jnp.split(tape.linear("gates", state), 3, axis=-1)
+    reset, update = jax.nn.sigmoid(reset_in + reset_at), jax.nn.sigmoid(update_in + update_at)
+    return update * state + (1 - update) * jnp.tanh(candidate_in + reset * candidate_at)
 
 
-def backwards(step, state: Array, along: tuple[Array, ...], *, unroll: int = 4) -> tuple[Array, Array]:
-    """Run `step(state, *row) -> (state, out)` from the last time to the first; arrays are (series, time, ...)."""
+def backwards(step: Step, layers: dict[str, Layer], width: int, along: tuple[Array, ...], *, unroll: int) -> Encoded:
+    """Run a step from the last observation to the first, from a state of zero; arrays are (series, time, ...).
+
+    The step returns the state after the observation, and the one before it.
+    """
     by_time = jax.tree.map(lambda x: jnp.moveaxis(x, 1, 0), along)
-    last, out = jax.lax.scan(lambda state, row: step(state, *row), state, by_time, reverse=True, unroll=unroll)
-    return last, jnp.moveaxis(out, 0, 1)
+    start = jnp.zeros((along[0].shape[0], width), along[0].dtype)
+    whole, before = taped_scan(step, layers, start, by_time, unroll=unroll)
+    return Encoded(jnp.moveaxis(before, 0, 1), whole)

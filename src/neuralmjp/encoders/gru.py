@@ -1,9 +1,8 @@
 """A gated recurrent network that takes the gap as one more input."""
 
-import jax.numpy as jnp
 from jaxtyping import Array
 
-from .encoder import Encoded, Encoder, GRUCell, Inputs, backwards
+from .encoder import Encoded, Encoder, GRUCell, Inputs, backwards, gated
 
 
 class GRUEncoder(Encoder):
@@ -16,14 +15,14 @@ class GRUEncoder(Encoder):
 
     @property
     def width(self) -> int:
-        return len(self.cell.candidate_bias)
+        return self.cell.width
 
     def __call__(self, inputs: Inputs, *, key: Array | None) -> Encoded:
         prepared = self.cell.prepared(inputs.features)
+        there = inputs.valid[..., None].astype(prepared.dtype)
 
-        def step(state, row, valid):
-            return jnp.where(valid[:, None], self.cell(row, state), state), state
+        def step(tape, state, row):
+            prepared, there = row
+            return state + there * (gated(tape, prepared, state) - state), state
 
-        start = jnp.zeros((len(prepared), self.width), prepared.dtype)
-        whole, before = backwards(step, start, (prepared, inputs.valid))
-        return Encoded(before, whole)
+        return backwards(step, self.cell.layers, self.width, (prepared, there), unroll=2)

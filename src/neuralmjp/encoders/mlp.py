@@ -9,6 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from .taped import Layer, Tape
+
 Start = Literal["normal", "kaiming"]
 NORMAL_SD = 0.1  # the paper's N(0, 0.01), read as a variance
 ACTIVATIONS: dict[str, Callable[[Array], Array]] = {"tanh": jnp.tanh, "relu": jax.nn.relu, "silu": jax.nn.silu}
@@ -75,6 +77,31 @@ class MLP(eqx.Module):
             x = x @ self.weights[layer + 1]
         return x + self.biases[-1]
 
+    @property
+    def layers(self) -> dict[str, Layer]:
+        """The same network for a `Tape`. Weights are centred here, once, so that no step has to centre its layers."""
+        found: dict[str, Layer] = {}
+        for k, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
+            if k < len(self.gains):
+                found[f"layer {k}"] = (weight - weight.mean(1, keepdims=True), jnp.zeros_like(bias))
+                found[f"scale {k}"] = (self.gains[k], bias)
+            else:
+                found[f"layer {k}"] = (weight, bias)
+        return found
+
+    def taped(self, tape: Tape, x: Float[Array, "row fan_in"]) -> Float[Array, "row fan_out"]:
+        """The network inside a `taped_scan`; without dropout."""
+        for k in range(len(self.weights) - 1):
+            x = tape.linear(f"layer {k}", x)
+            if self.gains:
+                x = tape.scaled(f"scale {k}", x * _inverse_size(x))
+            x = ACTIVATIONS[self.activation](x)
+        return tape.linear(f"layer {len(self.weights) - 1}", x)
+
     def _normalised(self, x: Array, layer: int) -> Array:
         centred = x - x.mean(-1, keepdims=True)
-        return self.gains[layer] * centred * jax.lax.rsqrt((centred**2).mean(-1, keepdims=True) + 1e-5)
+        return self.gains[layer] * centred * _inverse_size(centred)
+
+
+def _inverse_size(centred: Float[Array, "*lead width"]) -> Float[Array, "*lead 1"]:
+    return jax.lax.rsqrt((centred**2).mean(-1, keepdims=True) + 1e-5)

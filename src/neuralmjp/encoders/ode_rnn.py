@@ -5,51 +5,71 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from .encoder import Encoded, Encoder, GRUCell, Inputs, backwards
+from .encoder import Encoded, Encoder, GRUCell, Inputs, backwards, gated
 from .mlp import MLP
+from .taped import Tape
 
 
 class ODERNN(Encoder):
-    """dh/dt = MLP(h) backwards in time, one Runge-Kutta step of order four per gap (Rubanova et al. 2019).
+    """dh/dt = MLP(h) backwards in time, one Runge-Kutta step per gap (Rubanova et al. 2019).
 
     Each gap is a unit of rescaled time, so that a batch of irregular series takes the same steps (Chen et al. 2020,
-    Appendix F). In training the end of each step is moved by U(-steer, steer) gaps (Ghosh et al. 2020).
+    Appendix F).
+
+    Args:
+        hidden: hidden layers of the MLP.
+        steer: in training the end of each step is moved by U(-steer, steer) gaps (Ghosh et al. 2020).
+        order: 2 (midpoint) or 4 evaluations of the MLP per step.
     """
 
     cell: GRUCell
     drift: MLP
     steer: float = eqx.field(static=True)
+    order: int = eqx.field(static=True)
 
     def __init__(
-        self, n_features: int, width: int, *, key: Array, hidden: tuple[int, ...] = (256, 256), steer: float = 1.0
+        self,
+        n_features: int,
+        width: int,
+        *,
+        key: Array,
+        hidden: tuple[int, ...] = (256, 256),
+        steer: float = 1.0,
+        order: int = 2,
     ):
         cell_key, drift_key = jax.random.split(key)
         self.cell = GRUCell(n_features, width, key=cell_key)
         self.drift = MLP((width, *hidden, width), activation="tanh", start="normal", key=drift_key)
-        self.steer = steer
+        self.steer, self.order = steer, order
 
     @property
     def width(self) -> int:
-        return len(self.cell.candidate_bias)
+        return self.cell.width
 
     def __call__(self, inputs: Inputs, *, key: Array | None) -> Encoded:
         last = inputs.valid & ~jnp.pad(inputs.valid[:, 1:], ((0, 0), (0, 1)))
         spans = jnp.where(inputs.valid, jnp.where(last, inputs.after[:, None], inputs.gaps), 0.0)
         if key is not None and self.steer > 0:
             spans = spans * (1 + jax.random.uniform(key, spans.shape, spans.dtype, -self.steer, self.steer))
-
-        def step(state, row, span, valid):
-            before = self._flow(state, span[:, None])
-            return jnp.where(valid[:, None], self.cell(row, before), before), before
-
         prepared = self.cell.prepared(inputs.features)
-        start = jnp.zeros((len(spans), self.width), prepared.dtype)
-        whole, before = backwards(step, start, (prepared, spans, inputs.valid), unroll=2)
-        return Encoded(before, whole)
+        there = inputs.valid[..., None].astype(prepared.dtype)
 
-    def _flow(self, state: Float[Array, "series hidden"], span: Float[Array, "series 1"]) -> Array:
-        one = self.drift(state)
-        two = self.drift(state + span / 2 * one)
-        three = self.drift(state + span / 2 * two)
-        four = self.drift(state + span * three)
-        return state + span / 6 * (one + 2 * two + 2 * three + four)
+        def step(tape, state, row):
+            prepared, span, there = row
+            before = _runge_kutta(tape, self.drift, state, span, self.order)
+            return before + there * (gated(tape, prepared, before) - before), before
+
+        layers = {**self.cell.layers, **self.drift.layers}
+        return backwards(step, layers, self.width, (prepared, spans[..., None], there), unroll=5)
+
+
+def _runge_kutta(
+    tape: Tape, drift: MLP, state: Float[Array, "series hidden"], span: Float[Array, "series 1"], order: int
+) -> Float[Array, "series hidden"]:
+    one = drift.taped(tape, state)
+    two = drift.taped(tape, state + span / 2 * one)
+    if order == 2:
+        return state + span * two
+    three = drift.taped(tape, state + span / 2 * two)
+    four = drift.taped(tape, state + span * three)
+    return state + span / 6 * (one + 2 * two + 2 * three + four)

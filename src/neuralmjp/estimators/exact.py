@@ -5,19 +5,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..emissions import Categorical
 from ..errors import InputError
 from ..exact.alternatives import bootstrap, profile_interval
 from ..exact.fit import Progress, bounds_of, fit
 from ..exact.model import Model
+from ..exact.starts import default_restarts
 from ..fitted import FittedMJP
 from ..mjp import Interval
 from ..mjp.precision import in_double_precision
 from ..timeseries import TimeSeries
 from .assemble import assemble
 from .assumptions import Assumptions
-
-HIDDEN_RESTARTS = 5
 
 
 @dataclass
@@ -26,7 +24,7 @@ class ExactMJP(Assumptions):
 
     Args (beside those of `Assumptions`):
         rate_prior: (rate, width): a weakly informative normal law on every log rate parameter, for MAP.
-        restarts: starts of EM; 1 where states are seen exactly, else 5.
+        restarts: starts of EM; 1 where labels name the states, else 5.
         seed: of the random starts and of the samples behind intervals.
         intervals: whether to compute them.
 
@@ -51,8 +49,7 @@ class ExactMJP(Assumptions):
         """Find the parameters that make the data most likely, and how well the data determine them."""
         began = time.perf_counter()
         model = self.model(data)
-        exact = isinstance(model.emission, Categorical) and model.emission.is_exact
-        restarts = self.restarts or (1 if exact else HIDDEN_RESTARTS)
+        restarts = self.restarts or default_restarts(model.emission)
         found = fit(data, model, panel=self.panel, restarts=restarts, seed=self.seed, progress=progress)
         if self.intervals:
             progress("intervals", 0.0)

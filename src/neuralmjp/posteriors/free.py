@@ -16,7 +16,6 @@ from .embedding import MercerEmbedding
 from .stepping import march_pieces, piece_times, quadrature
 
 Solver = Literal["linear", "dormand-prince"]
-FASTEST = 1e4  # per horizon; a posterior rate beyond it only tires the solver, and any rate keeps the bound
 
 
 class Solved(NamedTuple):
@@ -73,7 +72,7 @@ class FreePosterior(eqx.Module):
         embedded = times[..., None] if self.embedding is None else self.embedding(times)
         summary = whole.reshape(len(whole), *([1] * (times.ndim - 1)), -1)
         raw = self.rates.after_first(self.rates.first([summary, embedded]))
-        flat = jnp.minimum(jnp.exp(raw), FASTEST)
+        flat = jax.nn.softplus(raw)
         # A product with zeros and ones: its derivative is another, where that of an assignment would be a scatter.
         n_states = len(self.allowed)
         place = np.eye(n_states**2)[np.flatnonzero(np.array(self.allowed))]

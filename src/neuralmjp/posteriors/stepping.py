@@ -12,6 +12,7 @@ from jaxtyping import Array, Float
 from ..mjp.master_equation import GAUSS, HEAVY, LIGHT
 
 WIDEST_UNROLLED = 16  # states up to which a product is written out
+WIDEST_PARALLEL = 8  # and up to which products of all prefixes are cheaper than one step after the other
 
 Order = int  # 2: one exponential per piece, of the rates in its middle; 4: two, of the rates at two Gauss points
 
@@ -92,16 +93,28 @@ def march_pieces(
         front = jnp.stack([heavy * early + light * late, light * early + heavy * late], axis=-1)
         front = _as_generators(front, n_states)  # the light weight is negative, and so may its part be
     n = len(front)
-    steps = short_expm(front, n_states).reshape(n, n, len(nodes), nodes.shape[1] - 1, -1)
-    whole = steps[..., 0]
-    for k in range(1, steps.shape[-1]):
-        whole = small_product(whole, steps[..., k])
+    # (n, n, series, piece, point) -> (n, n, node, point, series): neighbours in memory are independent
+    steps = jnp.moveaxis(short_expm(front, n_states), 2, -1).reshape(n, n, nodes.shape[1] - 1, -1, len(nodes))
+    whole = steps[:, :, :, 0]
+    for k in range(1, steps.shape[3]):
+        whole = small_product(whole, steps[:, :, :, k])
+    return propagated(initial, whole)
+
+
+def propagated(
+    initial: Float[Array, "series n"], steps: Float[Array, "n n step series"]
+) -> Float[Array, "series node n"]:
+    """Rows before the first step and after each."""
+    if len(steps) <= WIDEST_PARALLEL:
+        all_before = jax.lax.associative_scan(small_product, steps, axis=2)
+        rows = jnp.einsum("sn,nmks->skm", initial, all_before)
+        return jnp.concatenate([initial[:, None], rows], axis=1)
 
     def advance(row, step):
         row = jnp.einsum("sn,nms->sm", row, step)
         return row, row
 
-    _, rows = jax.lax.scan(advance, initial, jnp.moveaxis(whole, -1, 0), unroll=2)
+    _, rows = jax.lax.scan(advance, initial, jnp.moveaxis(steps, 2, 0), unroll=2)
     return jnp.concatenate([initial[:, None], jnp.moveaxis(rows, 0, 1)], axis=1)
 
 

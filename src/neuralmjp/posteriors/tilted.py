@@ -19,6 +19,7 @@ from jaxtyping import Array, Bool, Float
 
 from ..encoders import MLP, Encoder, Inputs
 from ..objective import Terms
+from .stepping import propagated
 
 NEVER = -1e30  # a finite stand-in for log 0, so that no derivative is undefined
 
@@ -77,12 +78,7 @@ def tilted_terms(
     log_evidence = jax.nn.logsumexp(first_logits, axis=-1)
     first = jnp.exp(first_logits - log_evidence[:, None])
 
-    def advance(law, move):
-        law = jnp.einsum("sz,szy->sy", law, move)
-        return law, law
-
-    _, rest = jax.lax.scan(advance, first, jnp.moveaxis(moves, 1, 0), unroll=4)
-    marginals = jnp.concatenate([first[:, None], jnp.moveaxis(rest, 0, 1)], axis=1)
+    marginals = propagated(first, jnp.transpose(moves, (2, 3, 1, 0)))
 
     def expected(x):
         """Under the posterior; where it never is, nothing counts."""

@@ -19,6 +19,7 @@ class Config:
         encoder: "ode-rnn" (the paper's), "gru" or "state-space".
         width: size of the encoder's summary.
         dynamics: hidden layers of the differential equation between observations (ode-rnn).
+        runge_kutta: order, 2 or 4, of its steps; the paper does not say which.
         initial_hidden, rates_hidden: hidden layers of the paper's posterior.
         embedded: Mercer embedding of time in the paper's posterior.
         masked: the paper's posterior makes only the jumps that the prior allows.
@@ -56,6 +57,7 @@ class Config:
     encoder: EncoderName = "gru"
     width: int = 64
     dynamics: tuple[int, ...] = (256, 256)
+    runge_kutta: Literal[2, 4] = 2
     initial_hidden: tuple[int, ...] = (128, 128)
     rates_hidden: tuple[int, ...] = (256, 256, 128)
     embedded: bool = True
@@ -95,6 +97,9 @@ class Config:
             value = getattr(self, name)
             if allowed and all(isinstance(a, str) for a in allowed) and value not in allowed:
                 raise InputError(f"{name} is one of {', '.join(allowed)}; got {value!r}")
+        for name in ("order", "runge_kutta"):
+            if getattr(self, name) not in (2, 4):
+                raise InputError(f"{name} is 2 or 4, got {getattr(self, name)}")
         for name in ("width", "substeps", "batch", "steps", "round_steps"):
             if getattr(self, name) < 1:
                 raise InputError(f"{name} must be at least 1, got {getattr(self, name)}")

@@ -18,7 +18,7 @@ from .schedules import annealed, kl_weight, n_observed
 
 # A round must gain this many standard errors of its mean objective to count as better.
 WORTHWHILE = 1.0
-PATIENCE = 3  # rounds without a gain before the learning rate falls
+PATIENCE = 2  # rounds without a gain before the learning rate falls
 REDUCTIONS = 4  # falls before training stops
 MOST_REFUSED = 0.5  # share of steps refused in a round that counts as divergence
 

@@ -76,7 +76,8 @@ def make_networks(setup: Setup, start: Parameters, *, key: Array) -> Networks:
 def _make_encoder(setup: Setup, key: Array) -> Encoder:
     config = setup.config
     if config.encoder == "ode-rnn":
-        return ODERNN(setup.n_features, config.width, key=key, hidden=config.dynamics, steer=config.steer)
+        choices = {"hidden": config.dynamics, "steer": config.steer, "order": config.runge_kutta}
+        return ODERNN(setup.n_features, config.width, key=key, **choices)
     return {"gru": GRUEncoder, "state-space": StateSpace}[config.encoder](setup.n_features, config.width, key=key)
 
 
