@@ -32,7 +32,22 @@ LAYERS = {
     "io": {"errors", "checks", "timeseries", "io"},
     "systems": {"errors", "mjp", "timeseries", "systems"},
     "plots": {"errors", "mjp", "timeseries", "plots"},
+    "encoders": {"errors", "encoders"},
+    "objective": set(),
+    "priors": {"errors", "mjp", "systems", "encoders", "priors"},  # encoders: for the generator network alone
+    "emissions": {"errors", "mjp", "priors", "timeseries", "emissions"},
+    "posteriors": {"errors", "mjp", "encoders", "objective", "posteriors"},
 }
+MODEL = {"errors", "mjp", "timeseries", "priors", "emissions"}
+LAYERS |= {
+    "exact": MODEL | {"exact", "fitted"},  # fitted: what a bootstrap fits again
+    "fitted": MODEL | {"exact", "fitted_files"},
+    "fitted_files": MODEL | {"exact", "fitted", "_version"},
+    "training": MODEL | {"exact", "encoders", "posteriors", "objective", "training"},
+    "estimators": MODEL | {"systems", "exact", "training", "fitted", "estimators"},
+    "experiments": MODEL | {"systems", "training", "fitted", "estimators", "experiments"},
+}
+NEURAL = ("encoders", "posteriors", "training", "objective", "priors.generator")
 
 
 def name_of(path: Path) -> tuple[str, ...]:
@@ -118,12 +133,21 @@ def test_order_of_layers(path):
         assert used <= LAYERS[layer]
 
 
+@pytest.mark.parametrize("path", [p for p in MODULES if name_of(p)[0] in ("exact", "priors")], ids=identity)
+def test_the_exact_engine_needs_nothing_neural(path):
+    """Nor do the rate models that it shares: only the generator knows a network, and they do not know it."""
+    if identity(path) != "priors/generator":
+        unwanted = tuple(f"neuralmjp.{name}" for name in NEURAL)
+        assert not [name for name in imports(path) if name.startswith(unwanted) or name.endswith(".generator")]
+
+
 def test_imports_are_understood():
     """The witness of the test above: both ways to write an import are seen."""
     assert "neuralmjp.mjp" in imports(PACKAGE / "systems" / "system.py")
     assert "neuralmjp.systems" in imports(PACKAGE / "commands" / "simulate.py")
     assert "neuralmjp.errors" in imports(PACKAGE / "io" / "files.py")
     assert "neuralmjp.io.arrays" in imports(PACKAGE / "timeseries.py")
+    assert "neuralmjp.encoders.mlp" in imports(PACKAGE / "priors" / "generator.py")
 
 
 @pytest.mark.parametrize("path", [p for p in MODULES if name_of(p)[0] in ("timeseries", "io")], ids=identity)

@@ -155,7 +155,7 @@ def simulate(
         out=out,
         n_series=series,
         length=length,
-        grid=_word(grid),  # type: ignore[arg-type]
+        grid=None if grid is None else grid.value,
         duration=duration,
         seed=seed,
         changes=changes or [],

@@ -13,10 +13,11 @@ from ..experiments import Report, named
 from ..experiments.tables import ResultTable
 from ..fitted_files import plain, versions
 from ..systems.system import randomness
+from ..training.config import Preset
 from .show import console, progress_display, table
 
 
-def run(experiment: str, *, preset: str, n_runs: int | None, seed: int, json_file: Path | None) -> None:
+def run(experiment: str, *, preset: Preset, n_runs: int | None, seed: int, json_file: Path | None) -> None:
     chosen = named(experiment)
     randomness(seed)  # refused here, in words, if it is no seed
     with progress_display() as progress:

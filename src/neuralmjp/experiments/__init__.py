@@ -3,10 +3,11 @@
 from collections.abc import Callable
 
 from ..errors import InputError
+from ..training.config import Preset
 from . import dfr
 from .tables import Progress, Report
 
-Experiment = Callable[[str, int | None, int, Progress], Report]  # preset, runs per row, seed
+Experiment = Callable[[Preset, int | None, int, Progress], Report]  # preset, runs per row, seed
 
 EXPERIMENTS: dict[str, Experiment] = {"dfr": dfr.run}
 

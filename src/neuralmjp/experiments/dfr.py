@@ -22,6 +22,7 @@ from ..priors import ParametricRates
 from ..priors.generator import GeneratorParameters
 from ..systems import FlashingRatchet, paper_dataset
 from ..timeseries import TimeSeries
+from ..training.config import Preset
 from ..training.networks import Evaluated
 from ..training.run import Trained
 from .tables import Line, Number, Progress, Report, ResultTable, Row
@@ -79,7 +80,7 @@ class Found:
     appendix: Line
 
 
-def run(preset: str, n_runs: int | None, seed: int, progress: Progress = lambda *_: None) -> Report:
+def run(preset: Preset, n_runs: int | None, seed: int, progress: Progress = lambda *_: None) -> Report:
     """Fit by all methods on all grids; runs of one row go side by side as restarts.
 
     Args:
@@ -113,8 +114,8 @@ def run(preset: str, n_runs: int | None, seed: int, progress: Progress = lambda 
             "Table 1: parameters of the flashing ratchet (truth: 1, 1, 1)",
             PARAMETERS,
             tuple(first_rows),
-            f"paper's, here: the paper's method as implemented here, {_stopped(size)}; ± is the sd of {N_DRAWS} draws of "
-            "the generator prior, which is no uncertainty (published and paper's), or the standard error (tilted, exact)",
+            f"paper's, here: the paper's method as implemented here, {_stopped(size)}; ± is the sd of {N_DRAWS} draws "
+            "of the generator prior, which is no uncertainty (published, paper's), or a standard error (tilted, exact)",
         ),
         ResultTable(
             "Appendix: several runs, and the test set",

@@ -13,7 +13,7 @@ from .types import ArrayLike
 
 
 def kl_rate(
-    posterior: Float[Array, "*batch state state"], prior: Float[Array, "*batch state state"]
+    posterior: Float[Array, "*batch state state"], prior: Float[Array, "*#batch state state"]
 ) -> Float[Array, "*batch state"]:
     """Divergence gathered per time unit in each state: sum_j f_ij - g_ij + g_ij log(g_ij / f_ij).
 

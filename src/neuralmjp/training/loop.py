@@ -73,12 +73,9 @@ GROUPS = ("prior", "model", "posterior")
 
 def groups_of(networks: Networks) -> Networks:
     """Which optimiser each array belongs to."""
-    return Networks(
-        prior=jax.tree.map(lambda _: "prior", networks.prior),
-        emission=jax.tree.map(lambda _: "model", networks.emission),
-        initial="model",  # type: ignore[arg-type]
-        posterior=jax.tree.map(lambda _: "posterior", networks.posterior),
-    )
+    # Not by the constructor, which asks for arrays.
+    named = {"prior": "prior", "posterior": "posterior"}
+    return jax.tree_util.tree_map_with_path(lambda path, _: named.get(path[0].name, "model"), networks)
 
 
 def make_optimiser(config: Config) -> Any:  # optax's types know no modules
