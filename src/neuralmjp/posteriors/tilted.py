@@ -68,12 +68,13 @@ def tilted_terms(
     later = jnp.where(goes_on, _log_product(transitions, log_b[:, 1:]) + corrections[:, :-1], 0.0)
     potentials = log_b + jnp.concatenate([later, jnp.zeros_like(later[:, :1])], axis=1)
 
-    # From each state: the law of the next one, and its normaliser.
-    peak = potentials[:, 1:].max(-1, keepdims=True)
-    joint = transitions * jnp.exp(potentials[:, 1:] - peak)[:, :, None, :]
-    norm = joint.sum(-1)
-    moves = joint / jnp.maximum(norm, tiny)[..., None]
-    log_norm = jnp.log(jnp.maximum(norm, tiny)) + peak
+    # From each state: the law of the next one, and its normaliser; by logarithms, because the only way out of a state
+    # may lead to one that is less likely than others by more than a floating-point number can hold.
+    possible = transitions > tiny
+    log_moves = jnp.where(possible, jnp.log(jnp.where(possible, transitions, 1.0)), NEVER)
+    log_joint = log_moves + potentials[:, 1:, None, :]
+    log_norm = jax.nn.logsumexp(log_joint, axis=-1)
+    moves = jnp.exp(log_joint - log_norm[..., None])
     first_logits = jnp.maximum(log_initial, NEVER) + potentials[:, 0]
     log_evidence = jax.nn.logsumexp(first_logits, axis=-1)
     first = jnp.exp(first_logits - log_evidence[:, None])

@@ -50,7 +50,17 @@ def transition_matrices(
     count = jnp.arange(capacity.terms, dtype=generator.dtype)
     logs = count * jnp.log(jnp.maximum(jumps, jnp.finfo(generator.dtype).tiny)) - jax.lax.lgamma(count + 1) - jumps
     weights = jnp.where(jumps > 0, jnp.exp(logs), (count == 0).astype(generator.dtype))
-    table = (weights @ powers.reshape(capacity.terms, -1)).reshape(*gaps.shape, n_states, n_states)
+    # Rounding in single precision would add to the mass of a row, or take from it, and squaring double that.
+    holds = capacity.jumps / 2**capacity.halvings
+    mass = jnp.where(jumps > holds, jnp.minimum(weights.sum(-1, keepdims=True), 1.0), 1.0)[..., None]
+    table = _with_mass((weights @ powers.reshape(capacity.terms, -1)).reshape(-1, n_states, n_states), mass)
     for _ in range(capacity.halvings):
-        table = table @ table
-    return table
+        mass = mass**2
+        table = _with_mass(table @ table, mass)
+    return table.reshape(*gaps.shape, n_states, n_states)
+
+
+def _with_mass(
+    table: Float[Array, "gap state state"], mass: Float[Array, "gap 1 1"]
+) -> Float[Array, "gap state state"]:
+    return table * (mass / jnp.maximum(table.sum(-1, keepdims=True), jnp.finfo(table.dtype).tiny))
