@@ -59,7 +59,7 @@ def show(report: Report) -> None:
 def as_table(shown: ResultTable) -> Table:
     """A section per row of the paper, a line per method; narrow enough for 80 columns."""
     grid = table(shown.title, ["", *shown.columns], [])
-    grid.box = box.SIMPLE_HEAD
+    grid.box, grid.show_edge, grid.pad_edge = box.SIMPLE_HEAD, False, False
     grid.columns[0].no_wrap = True
     for row in shown.rows:
         grid.add_section()

@@ -33,7 +33,7 @@ N_STATES = 6
 N_DRAWS = 1000  # of the generator prior, as in the paper
 START = 0.5  # of every parameter: away from the truth, which is 1, so that what comes near it was learned
 
-PUBLISHED, AS_PUBLISHED, TILTED, EXACT = "published", "paper's, here", "tilted (default)", "exact limit"
+PUBLISHED, AS_PUBLISHED, TILTED, EXACT = "published", "paper's method", "tilted (default)", "exact limit"
 
 
 def published(**numbers: tuple[float, float]) -> Line:
@@ -114,7 +114,7 @@ def run(preset: Preset, n_runs: int | None, seed: int, progress: Progress = lamb
             "Table 1: parameters of the flashing ratchet (truth: 1, 1, 1)",
             PARAMETERS,
             tuple(first_rows),
-            f"paper's, here: the paper's method as implemented here, {_stopped(size)}; ± is the sd of {N_DRAWS} draws "
+            f"paper's method: as implemented here, {_stopped(size)}; ± is the sd of {N_DRAWS} draws "
             "of the generator prior, which is no uncertainty (published, paper's), or a standard error (tilted, exact)",
         ),
         ResultTable(
