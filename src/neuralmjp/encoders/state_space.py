@@ -37,7 +37,8 @@ class Recurrence(eqx.Module):
             return earlier[0] * later[0], earlier[0] * later[1] + earlier[1]
 
         _, after = jax.lax.associative_scan(join, (keep, given), axis=1, reverse=True)
-        before = after - given
+        # Not after - given: rounding would let an observation leak into the summary of what comes after it.
+        before = keep * jnp.pad(after[:, 1:], ((0, 0), (0, 1), (0, 0)))
 
         def parts(x):
             return jnp.concatenate([x.real, x.imag], axis=-1)

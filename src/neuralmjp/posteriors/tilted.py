@@ -73,8 +73,10 @@ def tilted_terms(
     possible = transitions > tiny
     log_moves = jnp.where(possible, jnp.log(jnp.where(possible, transitions, 1.0)), NEVER)
     log_joint = log_moves + potentials[:, 1:, None, :]
-    log_norm = jax.nn.logsumexp(log_joint, axis=-1)
-    moves = jnp.exp(log_joint - log_norm[..., None])
+    peak = jax.lax.stop_gradient(log_joint.max(-1, keepdims=True))
+    joint = jnp.exp(log_joint - peak)
+    norm = joint.sum(-1, keepdims=True)
+    moves, log_norm = joint / norm, (jnp.log(norm) + peak)[..., 0]
     first_logits = jnp.maximum(log_initial, NEVER) + potentials[:, 0]
     log_evidence = jax.nn.logsumexp(first_logits, axis=-1)
     first = jnp.exp(first_logits - log_evidence[:, None])
