@@ -38,7 +38,7 @@ def ours(path: str, model: str) -> dict:
     data = read(path, series="PTNUM", time="years", values="state", time_unit="years")
     choices = {"mask": allowed(JUMPS[model]), "panel": Panel(exact_entry=4, first_known=model == "hidden")}
     if model == "hidden":
-        choices |= {"restarts": 1, "emission": "categorical", "misread": allowed(MISREAD) + np.eye(4)}
+        choices |= {"emission": "categorical", "misread": allowed(MISREAD) + np.eye(4)}
     fitted, seconds = timed(lambda: ExactMJP(4, **choices).fit(data))
     found = {}
     for word, name, pairs in (("rate", "rates", JUMPS[model]), ("misread", "emission.probability", MISREAD)):

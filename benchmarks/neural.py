@@ -1,9 +1,10 @@
 """The neural engine: seconds per training step at the paper's sizes, and how soon and how well it finds V, r, b.
 
-    python benchmarks/neural.py [--part steps|tilted|paper] [--seeds 5]
+    python benchmarks/neural.py [--part steps|tilted|quick|paper|coverage] [--seeds 5]
 
-On whatever device JAX has; the results say which. `steps` times training steps alone, after compilation. `tilted` fits
-the flashing ratchet on three grids, for two truths and several seeds. `paper` trains the published model on the three
+On whatever device JAX has; the results say which. `steps` times training steps alone, after compilation. `tilted` (the
+paper's sizes) and `quick` fit the flashing ratchet on three grids, for two truths and several seeds. `coverage` asks how
+often intervals hold the truth. `paper` trains the published model on the three
 grids, and once more with a masked posterior, all seeds side by side as restarts.
 """
 
@@ -111,6 +112,23 @@ def tilted(bench: Benchmark, n_seeds: int, name: str) -> None:
     table(f"Tilted posterior, preset {name}, {n_seeds} seeds", headings, rows)
 
 
+def coverage(bench: Benchmark) -> None:
+    """How often the 95 % intervals of fits to 300 series hold the truth."""
+    rows = []
+    for label, truth in list(TRUTHS.items())[: 1 if bench.quick else None]:
+        held = []
+        for seed in range(2 if bench.quick else 20):
+            data = ratchet(truth, "irregular", 300, 1000 + seed)
+            found = NeuralMJP(6, prior=FlashingRatchet(), seed=seed).fit(data).intervals["parameters"]
+            held.append(((found.lower <= truth) & (truth <= found.upper)).tolist())
+            bench.results.setdefault("coverage", {})[label] = held
+            bench.write()
+        share = np.mean(held, axis=0)
+        rows.append([label, *(float(x) for x in share), len(held)])
+        bench.require(f"{label}: intervals cover at least 85 %", bool((share >= 0.85).all()))
+    table("Coverage of 95 % intervals, tilted posterior, preset quick", ["", *NAMES, "data sets"], rows)
+
+
 def near(theta: list[float], truth: tuple[float, ...]) -> bool:
     return bool((np.abs(np.exp(theta) / truth - 1) < 0.05).all())
 
@@ -157,7 +175,7 @@ def main() -> int:
         "neural",
         __doc__ or "",
         more=lambda parser: (
-            parser.add_argument("--part", action="append", choices=["steps", "tilted", "quick", "paper"]),
+            parser.add_argument("--part", action="append", choices=["steps", "tilted", "quick", "paper", "coverage"]),
             parser.add_argument("--seeds", type=int, default=5),
             parser.add_argument("--grids", default="irregular,shared,regular,irregular-masked"),
             parser.add_argument("--steps", type=int, default=30_000),
@@ -169,6 +187,8 @@ def main() -> int:
     for part in options.part or ["steps", "quick"]:
         if part == "steps":
             steps(bench)
+        elif part == "coverage":
+            coverage(bench)
         elif part == "paper":
             paper(bench, seeds, options.grids.split(","), options.steps)
         else:

@@ -70,9 +70,10 @@ def summary(fitted: FittedMJP) -> dict[str, Any]:
             name: {"mean": found.mean[k], "lower": found.lower[k], "upper": found.upper[k]}
             for k, name in enumerate(fitted.model.rate_model.names)
         }
-    for name, interval in fitted.intervals.items():
-        if name.startswith("emission."):
-            result["emission"][name.removeprefix("emission.")] = _entry(interval)
+    for name, entry in fitted.emission.natural(fitted.parameters.emission).items():
+        value = np.asarray(entry.value)
+        unknown = np.full_like(value, np.nan)
+        result["emission"][name] = _entry(fitted.intervals.get(f"emission.{name}", Interval(value, unknown, unknown)))
     return plain(result)
 
 

@@ -22,6 +22,7 @@ class Block(NamedTuple):
     times: Float[Array, "series time"]  # since the first observation of the series
     gaps: Float[Array, "series time"]  # to the observation after; 0 after the last
     raw_gaps: Float[Array, "series time"]  # the same, in the data's unit
+    span: Float[Array, ""]  # a unit of normalised time, in the data's unit
 
     @property
     def n_series(self) -> int:
@@ -96,7 +97,7 @@ def make_block(
     )
     last = since[data.offsets[1:] - 1][:, None]
     times = jnp.asarray((np.where(valid, since[rows], last) / clock.span).astype(dtype))
-    return Block(evidence, times, laid(after / clock.span, 0.0), laid(after, 0.0))
+    return Block(evidence, times, laid(after / clock.span, 0.0), laid(after, 0.0), jnp.asarray(clock.span, dtype))
 
 
 def encoder_inputs(

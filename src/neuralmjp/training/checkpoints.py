@@ -2,6 +2,7 @@
 
 import json
 import os
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,7 @@ def load_checkpoint(folder: Path, like: Any) -> tuple[Any, dict[str, Any]] | Non
             meta = json.loads(stored[META].tobytes().decode())
             found = [stored[f"leaf_{k:04d}"] for k in range(len(leaves))]
             extra = f"leaf_{len(leaves):04d}" in stored.files
-    except (OSError, ValueError, KeyError, EOFError) as error:
+    except (OSError, ValueError, KeyError, EOFError, TypeError, AttributeError, zipfile.BadZipFile) as error:
         raise InputError(f"{path} cannot be read ({error}): remove it to start anew") from None
     if extra or any(a.shape != b.shape or a.dtype != b.dtype for a, b in zip(found, leaves, strict=True)):
         raise InputError(f"{path} belongs to another model: remove it, or choose another folder")

@@ -52,7 +52,10 @@ class Pace:
     rounds: list[float] = field(default_factory=list)
 
     def look(self, objective: Float[np.ndarray, "step"], config: Config) -> bool:
-        """Note a round; true when training has settled."""
+        """Note a round; true when training has settled. Steps that were refused do not count."""
+        objective = objective[np.isfinite(objective)]
+        if len(objective) == 0:
+            return False
         mean = float(np.mean(objective))
         error = float(np.std(objective) / np.sqrt(len(objective)))
         self.rounds.append(mean)

@@ -35,7 +35,6 @@ class Setup(NamedTuple):
 
     model: Model
     config: Config
-    span: float  # of normalised time, in the data's unit
     n_features: int
     capacity: Capacity  # for jumps in the longest gap
 
@@ -146,7 +145,7 @@ def _free(
     inputs = encoder_inputs(block, None, n_labels(setup.model), config.horizon)
     whole = posterior.encoder(inputs, key=keys[0]).whole
     first = posterior.initial_law(whole, key=keys[1])
-    normalised = jnp.maximum(rates * setup.span, config.forbidden_rate) * (1 - jnp.eye(len(rates), dtype=rates.dtype))
+    normalised = jnp.maximum(rates * block.span, config.forbidden_rate) * (1 - jnp.eye(len(rates), dtype=rates.dtype))
     if config.masked:
         normalised = jnp.where(setup.model.rate_model.allowed, normalised, 0.0)
     solved = posterior.solve(
