@@ -3,9 +3,9 @@
     python benchmarks/neural.py [--part steps|tilted|quick|paper|coverage] [--seeds 5]
 
 On whatever device JAX has; the results say which. `steps` times training steps alone, after compilation. `tilted` (the
-paper's sizes) and `quick` fit the flashing ratchet on three grids, for two truths and several seeds. `coverage` asks how
-often intervals hold the truth. `paper` trains the published model on the three
-grids, and once more with a masked posterior, all seeds side by side as restarts.
+paper's sizes) and `quick` fit the flashing ratchet on three grids, for two truths and several seeds. `coverage` asks
+how often intervals hold the truth. `paper` trains the published model on the three grids, and once more with a masked
+posterior, all seeds side by side as restarts.
 """
 
 import sys

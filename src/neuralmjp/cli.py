@@ -84,7 +84,7 @@ TimeColumn = Annotated[str | None, typer.Option("--time", metavar="COL", help="C
 ValueColumns = Annotated[str | None, typer.Option("--values", metavar="COL,COL", help="Columns of observed values.")]
 TimeUnit = Annotated[str | None, typer.Option("--time-unit", metavar="UNIT", help="Unit of the times, such as s.")]
 NoHeader = Annotated[bool, typer.Option("--no-header", help="The table has no header: columns are 0, 1, 2, ...")]
-Seed = Annotated[int, typer.Option("--seed", metavar="S", min=0, help="The same seed gives the same result.")]
+Seed = Annotated[int, typer.Option("--seed", metavar="S", help="The same seed gives the same result.")]
 
 
 def _word(choice: StrEnum | None) -> str | None:
