@@ -33,6 +33,11 @@ class TestCapacity:
         assert Capacity.of(small).terms <= Capacity.of(large).terms
         assert Capacity.of(small).halvings <= Capacity.of(large).halvings
 
+    def test_rates_that_have_diverged(self):
+        assert Capacity.of(float("inf")) == Capacity.of(1e300) == Capacity.of(2.0**30)
+        found = compiled(1e30 * generator(RATES), jnp.array([1.0, 0.0]), Capacity.of(float("inf")))
+        assert np.isfinite(found).all()
+
     def test_few_programs(self):
         assert len({Capacity.of(x) for x in np.geomspace(1e-3, 1e6, 5000)}) <= 20
 

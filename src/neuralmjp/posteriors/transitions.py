@@ -9,6 +9,7 @@ from jaxtyping import Array, Float
 
 # Above this many expected jumps a gap is halved rather than given more terms of the series.
 MOST_JUMPS = 64
+MOST_HALVINGS = 24  # a billion jumps; rates beyond that have diverged
 
 
 class Capacity(NamedTuple):
@@ -20,7 +21,7 @@ class Capacity(NamedTuple):
     @classmethod
     def of(cls, jumps: float) -> "Capacity":
         """For at most so many jumps per gap, rounded up to a power of two so that few programs are compiled."""
-        rounded = 2 ** max(math.ceil(math.log2(max(jumps, 1.0))), 2)
+        rounded = 2 ** max(math.ceil(math.log2(min(max(jumps, 1.0), MOST_JUMPS * 2.0**MOST_HALVINGS))), 2)
         in_series = min(rounded, MOST_JUMPS)
         terms = 2 ** math.ceil(math.log2(in_series + 8 * math.sqrt(in_series) + 8))
         return cls(terms, int(math.log2(rounded // in_series)))

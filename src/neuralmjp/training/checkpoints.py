@@ -3,6 +3,7 @@
 import json
 import os
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -29,17 +30,27 @@ def save_checkpoint(folder: Path, tree: Any, meta: dict[str, Any]) -> None:
     os.replace(unfinished, folder / FILE)
 
 
-def load_checkpoint(folder: Path, like: Any) -> tuple[Any, dict[str, Any]] | None:
-    """The last state saved, in the shape of `like`, and what was noted with it; None where there is no checkpoint."""
+def load_checkpoint(
+    folder: Path, like: Any, require: Callable[[dict[str, Any]], None] = lambda _: None
+) -> tuple[Any, dict[str, Any]] | None:
+    """The last state saved, in the shape of `like`, and what was noted with it; None where there is no checkpoint.
+
+    Args:
+        require: looks at the note before the state is read, and raises where it belongs to something else.
+    """
     path = folder / FILE
     if not path.exists():
         return None
     leaves, structure = jax.tree.flatten(like)
     try:
-        with np.load(path, allow_pickle=False) as stored:
+        # Opened here: where the file is broken NumPy would leave it open.
+        with open(path, "rb") as file, np.load(file, allow_pickle=False) as stored:
             meta = json.loads(stored[META].tobytes().decode())
+            require(meta)
             found = [stored[f"leaf_{k:04d}"] for k in range(len(leaves))]
             extra = f"leaf_{len(leaves):04d}" in stored.files
+    except InputError:
+        raise
     except (OSError, ValueError, KeyError, EOFError, TypeError, AttributeError, zipfile.BadZipFile) as error:
         raise InputError(f"{path} cannot be read ({error}): remove it to start anew") from None
     if extra or any(a.shape != b.shape or a.dtype != b.dtype for a, b in zip(found, leaves, strict=True)):

@@ -73,7 +73,8 @@ class Problem:
 
     def most_jumps(self, thetas: Float[np.ndarray, "restart parameter"]) -> float:
         """Expected at the fastest rate in the longest gap."""
-        return float(np.asarray(rates_of(self.model.rate_model, thetas)).sum(-1).max() * self.data.gaps.max())
+        with np.errstate(over="ignore"):  # of a restart that diverges
+            return float(np.asarray(rates_of(self.model.rate_model, thetas)).sum(-1).max() * self.data.gaps.max())
 
     def networks(self, setup: Setup, keys: Array) -> Networks:
         """Fresh ones for every restart, along a leading axis."""

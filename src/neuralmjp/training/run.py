@@ -130,16 +130,20 @@ def train(
 
 def _resumed(folder: Path, state: State, ledger: Ledger, problem: Problem) -> tuple[State, Ledger]:
     """What the checkpoint holds, if there is one and it belongs to this problem."""
-    found = load_checkpoint(folder, state)
+
+    def require_same(known: dict[str, Any]) -> None:
+        identity = problem.identity()
+        different = [name for name in identity if known["identity"].get(name) != identity[name]]
+        if different:
+            raise InputError(
+                f"the checkpoint in {folder} was made with another {', '.join(different)}: "
+                "use the same, or do not resume"
+            )
+
+    found = load_checkpoint(folder, state, require_same)
     if found is None:
         return state, ledger
     state, known = found
-    identity = problem.identity()
-    different = [name for name in identity if known["identity"].get(name) != identity[name]]
-    if different:
-        raise InputError(
-            f"the checkpoint in {folder} was made with another {', '.join(different)}: use the same, or do not resume"
-        )
     return state, Ledger.read(known["ledger"])
 
 

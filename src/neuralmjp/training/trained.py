@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
+from ..errors import InputError
 from ..exact.evidence import Panel, Scaling
 from ..exact.model import Parameters
 from ..timeseries import TimeSeries
@@ -99,6 +100,10 @@ def conclude(
         all_networks.append(eqx.tree_at(lambda n: (n.prior, n.emission, n.initial), networks, average))
     found = evaluated_precisely(setup, all_networks, problem.data, problem.scaling, problem.clock, problem.panel)
     bounds = [float(np.asarray(one.terms.elbo).sum()) + problem.log_scale for one in found]
+    if not np.isfinite(bounds).any():
+        raise InputError(
+            "training ended without a finite bound: lower the learning rate, or look for extreme values in the data"
+        )
     best = int(np.nanargmax(bounds))
     weights = np.asarray(problem.block.evidence.valid)[..., None]
     occupancy = (np.asarray(found[best].marginals) * weights).sum((0, 1)) / weights.sum()
