@@ -5,7 +5,7 @@
 `seen`: states observed without error. `hidden`: states read with error, the first one truly. R fits with its default
 tolerances from the starting values of its manual (`default`), again until nothing moves (`tight`), and for the hidden
 model also from evenly filled rates (`flat start`) and from values near ours (`near, tight`). Ours is fitted in a
-process of its own, without starting values and from one start, as R is; compilation included.
+process of its own, without starting values; compilation included.
 """
 
 import csv
