@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import equinox as eqx
 import numpy as np
 import pytest
 from scipy.stats import norm
@@ -16,7 +17,7 @@ from training.worlds import TINY
 Z = norm.isf(0.025)
 SHORT = {"width": 8, "batch": 32, "round_steps": 50}
 LEVELS = simulated(TWO, 12, 40, 0.3, seed=0, levels=[1.5, -1.0], noise=0.5)  # state 0 is the high one
-THREE = simulated(RATES, 120, 20, 0.4, seed=2, levels=[-2.0, 0.0, 2.0], noise=0.6)
+THREE = simulated(RATES, 120, 20, 0.3, seed=2, levels=[-2.0, 0.0, 2.0], noise=0.8)
 RATCHET = FlashingRatchet().simulate(300, 50, grid="irregular", seed=4).data
 
 
@@ -149,10 +150,19 @@ def three():
 
 class TestThreeStates:
     def test_the_bound_comes_near_the_evidence(self, three):
-        """Within half a nat per series at the same parameters, and never above."""
-        _, fitted, _ = three
+        """Within half a nat per series at the same parameters, and never above; most of it is the network's work."""
+        trained, fitted, _ = three
         gap = (fitted.log_likelihood - fitted.elbo) / len(THREE)
         assert 0 <= gap < 0.5
+        head = trained.networks.posterior.head
+        silent = eqx.tree_at(
+            lambda n: (n.posterior.head.weights[-1], n.posterior.head.biases[-1]),
+            trained.networks,
+            (0 * head.weights[-1], 0 * head.biases[-1]),
+        )
+        alone = replace(trained, all_networks=(silent,)).evaluate(THREE)
+        unaided = float(np.asarray(alone.terms.elbo).sum()) + trained.log_scale
+        assert (fitted.log_likelihood - unaided) / len(THREE) > 10 * gap
 
     def test_no_series_is_above_its_evidence(self, three):
         trained, fitted, _ = three
@@ -173,10 +183,11 @@ class TestThreeStates:
         _, fitted, exact = three
         off = ~np.eye(3, dtype=bool)
         apart = np.log(fitted.rates[off] / exact.rates[off]) / log_errors(exact.intervals["rates"])[off]
+        assert np.isfinite(log_errors(exact.intervals["rates"])[off]).sum() >= 5
         assert (np.abs(apart) < 3).all()
-        np.testing.assert_allclose(
-            log_errors(fitted.intervals["rates"])[off], log_errors(exact.intervals["rates"])[off], rtol=0.5
-        )
+        assert 0 <= exact.log_likelihood - fitted.log_likelihood < 1.0
+        upper = exact.intervals["rates"].upper[off]
+        np.testing.assert_allclose(fitted.intervals["rates"].upper[off], upper, rtol=0.2)
 
     def test_states_are_in_order(self, three):
         assert (np.diff(three[1].parameters.emission["mean"].ravel()) > 0).all()

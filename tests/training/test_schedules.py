@@ -55,6 +55,15 @@ class TestPace:
         assert len(ends) == 1 + PATIENCE * REDUCTIONS
         np.testing.assert_allclose(sorted(set(factors)), 0.3 ** np.arange(REDUCTIONS, -1, -1.0))
 
+    def test_what_has_settled_stays_so(self):
+        """While other restarts go on."""
+        pace, flat = Pace(), np.random.default_rng(0).normal(size=50)
+        while not pace.look(flat, Config()):
+            pass
+        factor = pace.factor
+        assert all(pace.look(flat + rise, Config()) for rise in (0.0, 10.0, 0.0, 20.0))
+        assert pace.factor == factor
+
     def test_goes_on_while_the_objective_rises(self):
         pace = Pace()
         noise = np.random.default_rng(0).normal(size=50)

@@ -53,6 +53,8 @@ class Pace:
 
     def look(self, objective: Float[np.ndarray, "step"], config: Config) -> bool:
         """Note a round; true when training has settled. Steps that were refused do not count."""
+        if self.reductions >= REDUCTIONS:  # others may not have: a run ends when all its restarts have settled
+            return True
         objective = objective[np.isfinite(objective)]
         if len(objective) == 0:
             return False
