@@ -1,18 +1,19 @@
 """What training found."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from ..errors import InputError
 from ..exact.evidence import Panel, Scaling
-from ..exact.model import Parameters
+from ..exact.fit import ordered
+from ..exact.model import Model, Parameters
 from ..timeseries import TimeSeries
 from .blocks import Clock, make_block
 from .loop import State, evaluate_all
@@ -108,7 +109,7 @@ def conclude(
     weights = np.asarray(problem.block.evidence.valid)[..., None]
     occupancy = (np.asarray(found[best].marginals) * weights).sum((0, 1)) / weights.sum()
     why = "the bound no longer rises" if settled else f"the limit of {problem.config.steps} steps"
-    return Trained(
+    trained = Trained(
         setup=setup,
         scaling=problem.scaling,
         clock=problem.clock,
@@ -122,9 +123,18 @@ def conclude(
         steps=steps,
         settled=settled,
         message=f"stopped after {steps} steps: {why}",
-        warnings=_warnings(occupancy, int(state.refused[best]), steps, bounds),
+        warnings=(),
         seconds=seconds,
     )
+    shown = occupancy[_lasting_order(problem.model, trained.parameters)]
+    return replace(trained, warnings=_warnings(shown, int(state.refused[best]), steps, bounds))
+
+
+def _lasting_order(model: Model, parameters: Parameters) -> Int[np.ndarray, "state"]:
+    """Where each state of a fitted model comes from: warnings count states as people will see them."""
+    numbered = parameters._replace(initial=np.arange(len(parameters.initial), dtype=float))
+    shown = ordered(model, numbered).initial
+    return (shown - shown.min()).astype(int)
 
 
 def _warnings(occupancy: np.ndarray, refused: int, steps: int, bounds: list[float]) -> tuple[str, ...]:
