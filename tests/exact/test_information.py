@@ -134,6 +134,34 @@ def bounded(interval):
     return np.isfinite(interval.lower) & np.isfinite(interval.upper) & (interval.lower > 0)
 
 
+class TestRateThatMayBeZero:
+    """0 -> 2 never happens, but between observations 0 -> 1 -> 2 looks just like it."""
+
+    RING = np.array([[0, 1.0, 0], [0.8, 0, 1.2], [0.7, 0.9, 0]])
+
+    def test_intervals_hold_zero(self):
+        lower, upper = [], []
+        for seed in range(10):
+            found = ExactMJP(3).fit(simulated(self.RING, 80, 12, 0.5, seed=seed)).intervals["rates"]
+            lower.append(found.lower[0, 2])
+            upper.append(found.upper[0, 2])
+            assert (found.lower[self.RING > 0.5] > 0).all()
+        assert np.sum(np.array(lower) == 0) >= 9
+        assert (np.array(upper) < 0.6).all()
+
+    def test_zero_is_inside_where_the_profile_says_so(self):
+        """Against fits with the jump forbidden."""
+        mask = (self.RING > 0).astype(int)
+        agree = 0
+        for seed in range(10):
+            data = simulated(np.where(self.RING > 0, self.RING, 0.12) * (1 - np.eye(3)), 80, 12, 0.5, seed=seed)
+            whole = ExactMJP(3).fit(data)
+            without = ExactMJP(3, mask=mask).fit(data).log_likelihood
+            inside = whole.log_likelihood - without < Z**2 / 2
+            agree += (whole.intervals["rates"].lower[0, 2] == 0) == inside
+        assert agree == 10
+
+
 class TestUnidentified:
     """Where the data say nothing, an interval says so: never a number that looks like knowledge, never NaN."""
 

@@ -23,6 +23,9 @@ TOUCHES = 0.01  # share of a quantity's slope that must lie along such a directi
 FEWEST_JUMPS = 0.5
 SHORTEST_TIME = 1e-6  # share of all time below which a state counts as never visited
 SMALLEST_LOG_RATE = -100.0
+# A rate whose logarithm is known better than this rests on a dozen jumps: it is not zero, and need not be asked.
+CERTAIN_LOG_ERROR = 0.3
+FOLLOWING_STEPS, FARTHEST_STEP = 4, 1.0
 ALLOWED_LOSS = float(chi2.isf(0.05, 1)) / 2
 
 
@@ -60,6 +63,7 @@ class Information:
     covariance: Float[np.ndarray, "free free"]  # zero for numbers that rest on a bound, and for absent rates
     flat: Float[np.ndarray, "free direction"]  # unit vectors along which the data say nothing
     absent: Absent
+    may_be_zero: Int[np.ndarray, "rate"]  # among the free numbers: rates that are seen, but whose interval holds zero
 
     def sample(self, n: int, rng: np.random.Generator) -> Float[np.ndarray, "sample free"]:
         """Draws from the approximation."""
@@ -67,6 +71,10 @@ class Information:
         root = vectors * np.sqrt(np.maximum(values, 0.0))
         drawn = self.theta + rng.normal(size=(n, len(self.theta))) @ root.T
         drawn = drawn + rng.normal(size=(n, self.flat.shape[1])) @ self.flat.T / np.sqrt(LEAST_CURVATURE)
+        # A rate that may be zero is known on its own scale, not on that of its logarithm.
+        near = self.may_be_zero
+        share = 1 + drawn[:, near] - self.theta[near]
+        drawn[:, near] = self.theta[near] + np.log(np.maximum(share, np.exp(SMALLEST_LOG_RATE)))
         drawn[:, self.absent.which] = np.log(np.maximum(self.absent.sample(n, rng), np.exp(SMALLEST_LOG_RATE)))
         return drawn
 
@@ -112,7 +120,8 @@ def observed_information(fit: ExactFit) -> Information:
         step[k] = STEP
         slopes = [fit.objective(theta + sign * step)[1][moving] for sign in (1, -1)]
         hessian[row] = (slopes[0] - slopes[1]) / (2 * STEP)
-    values, vectors = np.linalg.eigh(-(hessian + hessian.T) / 2)
+    curvature = -(hessian + hessian.T) / 2
+    values, vectors = np.linalg.eigh(curvature)
     known = values > LEAST_CURVATURE
     inverse = (vectors[:, known] / values[known]) @ vectors[:, known].T
     covariance = np.zeros((len(theta), len(theta)))
@@ -120,7 +129,30 @@ def observed_information(fit: ExactFit) -> Information:
     # A number that rests on a bound, though not for want of jumps, could lie anywhere beyond it.
     each = np.eye(len(theta))
     flat = np.concatenate([each[:, moving] @ vectors[:, ~known], each[:, np.setdiff1d(held, absent)]], axis=1)
-    return Information(theta, covariance, flat, _absent(fit, absent, time[absent], moving, inverse))
+    error = np.sqrt(np.diag(covariance))
+    unsure = [int(k) for k in moving if k < len(time) and np.isfinite(time[k]) and error[k] > CERTAIN_LOG_ERROR]
+    zero = [k for k in unsure if _loss_at_zero(fit, k, float(time[k]), moving, curvature) < ALLOWED_LOSS]
+    beyond = _absent(fit, absent, time[absent], moving, inverse)
+    return Information(theta, covariance, flat, beyond, np.array(zero, dtype=int))
+
+
+def _loss_at_zero(fit: ExactFit, k: int, time: float, moving: np.ndarray, curvature: np.ndarray) -> float:
+    """What the log posterior loses when a rate vanishes and all others follow, by a few Newton steps."""
+    others = moving[moving != k]
+    inside = np.isin(moving, others)
+    values, vectors = np.linalg.eigh(curvature[np.ix_(inside, inside)])
+    known = values > LEAST_CURVATURE
+    place = fit.theta.copy()
+    place[k] = np.log(1e-3 / time)
+    best = -np.inf
+    for _ in range(FOLLOWING_STEPS):
+        here = fit.objective(place)
+        if not here.value > best:
+            break
+        best = here.value
+        step = vectors[:, known] @ ((here.gradient[others] @ vectors[:, known]) / values[known])
+        place[others] += np.clip(step, -FARTHEST_STEP, FARTHEST_STEP)
+    return float(fit.objective(fit.theta).value - best)
 
 
 def _expected_per_parameter(fit: ExactFit) -> tuple[np.ndarray, np.ndarray]:

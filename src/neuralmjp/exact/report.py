@@ -75,7 +75,7 @@ FROM_EVEN = {"positive": np.exp, "probability": expit, "real": lambda x: x}
 
 
 def _rate_intervals(fit: ExactFit, information: Information, value: np.ndarray, error: np.ndarray) -> Interval:
-    """On the log scale; a rate that the data show no sign of gets an upper limit."""
+    """On the log scale; on the plain one and from zero where the data allow zero; up to a limit where no jump shows."""
     model = fit.model.rate_model
     tables = [np.zeros((model.n_states, model.n_states)) for _ in range(3)]
     for table, numbers in zip(tables, (value, value - Z * error, value + Z * error), strict=True):
@@ -84,7 +84,9 @@ def _rate_intervals(fit: ExactFit, information: Information, value: np.ndarray, 
     table = model.parameter_of if isinstance(model, FreeRates) else np.full(mean.shape, -1)
     for k, limit in zip(information.absent.which, information.absent.upper, strict=True):
         lower, upper = np.where(table == k, 0.0, lower), np.where(table == k, limit, upper)
-    return Interval(mean, lower, upper)
+    may_be_zero = np.isin(table, information.may_be_zero)
+    plain = mean + mean * np.log(np.where(may_be_zero, upper / np.where(mean > 0, mean, 1.0), 1.0))
+    return Interval(mean, np.where(may_be_zero, 0.0, lower), np.where(may_be_zero, plain, upper))
 
 
 def warnings_of(fit: ExactFit, information: Information | None) -> tuple[str, ...]:
