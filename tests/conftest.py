@@ -21,6 +21,13 @@ install_import_hook("neuralmjp", "strict.check")
 SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 
+@pytest.fixture(autouse=True, scope="module")
+def _forgotten_programs():
+    """Compiled programs go with their module: thousands in one process exhaust its memory maps, and it crashes."""
+    yield
+    jax.clear_caches()
+
+
 @pytest.fixture
 def shared_data() -> Path:
     """Real recordings made by other people; they are not part of the project."""
