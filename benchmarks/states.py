@@ -18,7 +18,7 @@ from harness import Benchmark, fresh, peak_gigabytes, table
 from neuralmjp import TimeSeries, mjp
 from neuralmjp.emissions import Gaussian
 from neuralmjp.exact.evidence import Panel, Scaling, make_evidence
-from neuralmjp.exact.fit import objective
+from neuralmjp.exact.fit import Height, objective
 from neuralmjp.exact.model import Model, Parameters
 from neuralmjp.exact.packing import Packing
 from neuralmjp.mjp.precision import in_double_precision
@@ -41,7 +41,7 @@ def simulated(n_states: int, n_observations: int, n_series: int) -> tuple[np.nda
     return rates, TimeSeries.from_arrays(times, states + rng.normal(size=states.shape))
 
 
-def evaluation(n_states: int, n_observations: int, n_series: int) -> Callable[[], tuple]:
+def evaluation(n_states: int, n_observations: int, n_series: int) -> Callable[[], Height]:
     """One likelihood with gradient, ready to be called."""
     rates, data = simulated(n_states, n_observations, n_series)
     model = Model(FreeRates(n_states), Gaussian(), "free")
@@ -61,9 +61,9 @@ def costs(sizes: list[tuple[int, int, int]], rounds: int) -> list[dict]:
         taken.append([])
         for evaluate in ready:
             began = time.perf_counter()
-            value, gradient, _ = evaluate()
+            found = evaluate()
             taken[-1].append(time.perf_counter() - began)
-            assert np.isfinite([value, *gradient]).all()
+            assert np.isfinite([found.value, *found.gradient]).all()
     first, later = np.array(taken[0]), np.array(taken[1:])
     numbers = np.stack([first, np.median(later, axis=0), later.min(0)], axis=1).tolist()
     return [dict(zip(NAMES, (*size, *seconds), strict=True)) for size, seconds in zip(sizes, numbers, strict=True)]
