@@ -178,7 +178,7 @@ def main() -> int:
             parser.add_argument("--part", action="append", choices=["steps", "tilted", "quick", "paper", "coverage"]),
             parser.add_argument("--seeds", type=int, default=5),
             parser.add_argument("--grids", default="irregular,shared,regular,irregular-masked"),
-            parser.add_argument("--steps", type=int, default=30_000),
+            parser.add_argument("--steps", type=int, default=12_000),
         ),
     )
     options = bench.options
