@@ -2,7 +2,6 @@
 
 from typing import NamedTuple
 
-import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 
@@ -21,8 +20,3 @@ class Terms(NamedTuple):
     def weighed(self, kl_weight: Float[Array, ""] | float) -> Float[Array, "series"]:
         """The bound with its divergences weighed, for a warm-up."""
         return self.reconstruction - kl_weight * (self.path_kl + self.initial_kl)
-
-
-def mean_terms(terms: Terms) -> dict[str, Float[Array, ""]]:
-    """Each term by name, averaged over series."""
-    return {name: jnp.mean(value) for name, value in terms._asdict().items()}

@@ -13,7 +13,7 @@ from neuralmjp.exact.labels import lay_out_labels
 from neuralmjp.exact.model import Parameters
 from neuralmjp.exact.packing import Packing
 from neuralmjp.exact.transitions import HostTable, halving_needed, transition_table
-from neuralmjp.priors import FreeRates, slopes_of, system_rates
+from neuralmjp.priors import FreeRates, system_rates
 from neuralmjp.systems import FlashingRatchet
 
 MASK = np.array([[0, 1, 1], [1, 0, 1], [0, 0, 0]])
@@ -129,4 +129,4 @@ def test_table_and_its_derivative(longest):
 def test_slopes_of_rates(model):
     theta = np.linspace(-0.5, 0.5, model.n_parameters)
     expected = np.moveaxis(np.asarray(jax.jacfwd(model.rates)(jnp.asarray(theta))), -1, 0)
-    np.testing.assert_allclose(slopes_of(model, theta), expected, rtol=1e-12)
+    np.testing.assert_allclose(model.slopes(theta), expected, rtol=1e-12)

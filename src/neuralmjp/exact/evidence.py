@@ -1,6 +1,6 @@
 """From a data set to what the likelihood needs: observations in lanes, with what is known for certain."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,7 +12,7 @@ from ..emissions import Categorical, Emission, Observations
 from ..errors import InputError
 from ..timeseries import TimeSeries
 from .chain import Chain
-from .layout import Layout, lay_out
+from .layout import Layout, first_rows, lay_out
 from .model import Evidence
 
 
@@ -86,36 +86,53 @@ def make_evidence(
     """Lay a data set out for a model with `n_states` states: on the device, or on the host if a layout is given."""
     place: Any = jnp.asarray if layout is None else np.asarray
     layout = layout or lay_out(data, n_states)
-    values = (emission_values(emission, data.values, panel) - scaling.shift) / scaling.scale
-    mask = ~np.isnan(values)
-    first = first_rows(data)
-    filled = np.where(mask, values, 0.0)
-    previous, known = np.roll(filled, 1, axis=0), np.roll(mask, 1, axis=0) & ~first[:, None]
-    gaps = np.where(first, 0.0, np.diff(data.times, prepend=0.0))
-    override = panel_override(data, emission, n_states, panel, first)
-    entered, absorbing = absorbing_entries(data, emission, panel)
-
-    def laid(rows, padding):
-        return place(layout.gather(rows, padding))
-
-    seen = Observations(
-        values=laid(filled, filled[0]),  # padding repeats a real value: zero may lie outside a density's range
-        mask=None if mask.all() else laid(mask, False),
-        previous=laid(previous, 0.0),
-        has_previous=laid(known, False),
-        gap=laid(gaps, 0.0),
+    evidence, mask = gathered(
+        data, emission, n_states, scaling, panel, lambda rows, padding: place(layout.gather(rows, padding))
     )
-    evidence = Evidence(
-        seen=seen,
+    evidence = evidence._replace(
         valid=place(layout.rows >= 0),
-        override=None if override is None else laid(override, np.nan),
-        entered=None if entered is None else laid(entered, False),
-        absorbing=absorbing,
         chain=Chain(place(layout.starts), place(layout.gap_index)),
         gaps=place(layout.gaps),
     )
     placed = mask[layout.rows[layout.rows >= 0]]
     return Laid(evidence, layout, -float((placed * np.log(scaling.scale)).sum()))
+
+
+def gathered(
+    data: TimeSeries,
+    emission: Emission,
+    n_states: int,
+    scaling: Scaling,
+    panel: Panel,
+    gather: Callable[[np.ndarray, Any], Any],
+) -> tuple[Evidence, Bool[np.ndarray, "row feature"]]:
+    """What was seen, in the places that `gather(rows, padding)` gives it, and what was not missing.
+
+    Where something is valid, and how the places hang together, is for the caller to fill in.
+    """
+    values = (emission_values(emission, data.values, panel) - scaling.shift) / scaling.scale
+    mask = ~np.isnan(values)
+    first = first_rows(data)
+    filled = np.where(mask, values, 0.0)
+    override = panel_override(data, emission, n_states, panel, first)
+    entered, absorbing = absorbing_entries(data, emission, panel)
+    seen = Observations(
+        values=gather(filled, filled[0]),  # padding repeats a real value: zero may lie outside a density's range
+        mask=None if mask.all() else gather(mask, False),
+        previous=gather(np.roll(filled, 1, axis=0), 0.0),
+        has_previous=gather(np.roll(mask, 1, axis=0) & ~first[:, None], False),
+        gap=gather(np.where(first, 0.0, np.diff(data.times, prepend=0.0)), 0.0),
+    )
+    evidence = Evidence(
+        seen=seen,
+        valid=None,  # type: ignore[arg-type]
+        override=None if override is None else gather(override, np.nan),
+        entered=None if entered is None else gather(entered, False),
+        absorbing=absorbing,
+        chain=None,  # type: ignore[arg-type]
+        gaps=None,  # type: ignore[arg-type]
+    )
+    return evidence, mask
 
 
 def absorbing_entries(
@@ -128,13 +145,6 @@ def absorbing_entries(
     entered[data.offsets[:-1]] = False
     _check_last(data, entered)
     return entered, np.asarray(state_of(emission, panel.exact_entry))
-
-
-def first_rows(data: TimeSeries) -> Bool[np.ndarray, "row"]:
-    """Which observations begin a series."""
-    first = np.zeros(data.n_observations, dtype=bool)
-    first[data.offsets[:-1]] = True
-    return first
 
 
 def panel_override(

@@ -100,8 +100,7 @@ def fit(
         starts = _starts(data, model, panel, scaling, restarts, seed)
         found, reached = _em(data, model, panel, scaling, starts, progress)
     else:
-        emission = model.emission.rescaled(start.emission, -scaling.shift / scaling.scale, 1 / scaling.scale)
-        found, reached = start._replace(emission=emission), np.array([])
+        found, reached = standardised(model, start, scaling), np.array([])
     laid = observed(data, model, scaling, panel)
     packing = Packing(model, found)
     bounds = bounds_of(model, packing, data)
@@ -117,6 +116,12 @@ def fit(
     return ExactFit(
         model, parameters, scaling, laid, packing, likelihood + laid.log_scale, at_bound, flat, message, reached
     )
+
+
+def standardised(model: Model, parameters: Parameters, scaling: Scaling) -> Parameters:
+    """Parameters for standardised values, given those for values in the data's units."""
+    emission = model.emission.rescaled(parameters.emission, -scaling.shift / scaling.scale, 1 / scaling.scale)
+    return parameters._replace(emission={name: np.asarray(value) for name, value in emission.items()})
 
 
 def observed(data: TimeSeries, model: Model, scaling: Scaling, panel: Panel) -> Observed:

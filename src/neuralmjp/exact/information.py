@@ -11,7 +11,7 @@ from scipy.stats import chi2
 from ..emissions import Gaussian, NeuralGaussian
 from ..mjp.precision import in_double_precision
 from ..priors import FreeRates
-from .fit import ExactFit
+from .fit import ExactFit, Height
 from .packing import Packing
 
 STEP = 1e-4  # of a finite difference, in log rates and standardised values
@@ -109,7 +109,8 @@ class Information:
 def observed_information(fit: ExactFit) -> Information:
     """Minus the Hessian of the log posterior at the top, inverted; by differences of the exact gradient."""
     theta = fit.theta
-    jumps, time = _expected_per_parameter(fit)
+    top = fit.objective(theta)
+    jumps, time = _expected_per_parameter(fit, top)
     never = time < SHORTEST_TIME * time.sum()  # the state is not visited: its rates say nothing, and hear nothing
     absent = np.flatnonzero((jumps < FEWEST_JUMPS) & ~never)
     held = np.union1d(np.flatnonzero(fit.at_bound), np.flatnonzero(never))
@@ -131,13 +132,14 @@ def observed_information(fit: ExactFit) -> Information:
     flat = np.concatenate([each[:, moving] @ vectors[:, ~known], each[:, np.setdiff1d(held, absent)]], axis=1)
     error = np.sqrt(np.diag(covariance))
     unsure = [int(k) for k in moving if k < len(time) and np.isfinite(time[k]) and error[k] > CERTAIN_LOG_ERROR]
-    zero = [k for k in unsure if _loss_at_zero(fit, k, float(time[k]), moving, curvature) < ALLOWED_LOSS]
+    heights = {k: _height_at_zero(fit, k, float(time[k]), moving, curvature) for k in unsure}
+    zero = [k for k, height in heights.items() if top.value - height < ALLOWED_LOSS]
     beyond = _absent(fit, absent, time[absent], moving, inverse)
     return Information(theta, covariance, flat, beyond, np.array(zero, dtype=int))
 
 
-def _loss_at_zero(fit: ExactFit, k: int, time: float, moving: np.ndarray, curvature: np.ndarray) -> float:
-    """What the log posterior loses when a rate vanishes and all others follow, by a few Newton steps."""
+def _height_at_zero(fit: ExactFit, k: int, time: float, moving: np.ndarray, curvature: np.ndarray) -> float:
+    """What is left of the log posterior when a rate vanishes and all others follow, by a few Newton steps."""
     others = moving[moving != k]
     inside = np.isin(moving, others)
     values, vectors = np.linalg.eigh(curvature[np.ix_(inside, inside)])
@@ -152,18 +154,17 @@ def _loss_at_zero(fit: ExactFit, k: int, time: float, moving: np.ndarray, curvat
         best = here.value
         step = vectors[:, known] @ ((here.gradient[others] @ vectors[:, known]) / values[known])
         place[others] += np.clip(step, -FARTHEST_STEP, FARTHEST_STEP)
-    return float(fit.objective(fit.theta).value - best)
+    return float(best)
 
 
-def _expected_per_parameter(fit: ExactFit) -> tuple[np.ndarray, np.ndarray]:
+def _expected_per_parameter(fit: ExactFit, top: Height) -> tuple[np.ndarray, np.ndarray]:
     """Expected jumps at each free rate, and the time in which they could happen; infinite where that has no meaning."""
     model = fit.model.rate_model
     if not isinstance(model, FreeRates):
         return np.full(len(fit.packing.rates), np.inf), np.full(len(fit.packing.rates), np.inf)
-    expected = fit.objective(fit.theta)
     table = model.parameter_of
-    here, jumps = table[table >= 0], expected.jumps[table >= 0]
-    time = np.broadcast_to(expected.time[:, None], table.shape)[table >= 0]
+    here, jumps = table[table >= 0], top.jumps[table >= 0]
+    time = np.broadcast_to(top.time[:, None], table.shape)[table >= 0]
     per_parameter = [np.bincount(here, weights=x, minlength=model.n_parameters) for x in (jumps, time)]
     return per_parameter[0], per_parameter[1]
 

@@ -13,10 +13,10 @@ from jaxtyping import Float, Int
 from scipy.sparse import csr_array
 
 from ..emissions import Categorical
-from ..priors import rates_of, slopes_of
+from ..priors import rates_of
 from ..timeseries import TimeSeries
-from .evidence import Panel, absorbing_entries, emission_values, first_rows, panel_override
-from .layout import distinct_gaps
+from .evidence import Panel, absorbing_entries, emission_values, panel_override
+from .layout import distinct_gaps, first_rows
 from .model import Evaluation, Model, Parameters
 from .transitions import HostTable
 
@@ -117,7 +117,7 @@ class Labels:
         if self.absorbing is not None:
             d_rates[:, self.absorbing] += d_reading[:, -1]
             jumps[:, self.absorbing] += entry[:, 0] * d_reading[:, -1]
-        d_theta = np.einsum("ij,pij->p", d_rates, slopes_of(model.rate_model, theta))
+        d_theta = np.einsum("ij,pij->p", d_rates, model.rate_model.slopes(theta))
         d_emission = emission.pulled_back(shown, d_reading[:, : shown.shape[1]])
         gradient = Parameters(d_theta, d_emission, np.zeros(len(rates)))
         return Evaluation(value, gradient, jumps, d_generator.diagonal())

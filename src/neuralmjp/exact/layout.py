@@ -75,13 +75,19 @@ def lay_out(data: TimeSeries, n_states: int, *, context: bool = False, in_order:
         rows[:total] = np.arange(total)
         rows = rows.reshape(n_lanes, n_steps).T
     rows = np.where(rows >= 0, rows + context, -1)
-    first = np.zeros(data.n_observations, dtype=bool)
-    first[data.offsets[:-1]] = True
+    first = first_rows(data)
     gaps, index = distinct_gaps(np.where(first, 0.0, np.diff(data.times, prepend=0.0)))
     real = rows >= 0
     starts = np.where(real, first[np.maximum(rows, 0)], False)
     gap_index = np.where(real, index[np.maximum(rows, 0)], 0)
     return Layout(np.ascontiguousarray(rows), starts, gap_index, gaps, aligned)
+
+
+def first_rows(data: TimeSeries) -> Bool[np.ndarray, "row"]:
+    """Which observations begin a series."""
+    first = np.zeros(data.n_observations, dtype=bool)
+    first[data.offsets[:-1]] = True
+    return first
 
 
 def distinct_gaps(

@@ -5,7 +5,7 @@ import numpy as np
 from ..mjp.precision import in_double_precision
 from ..timeseries import TimeSeries
 from .evidence import Panel, Scaling
-from .fit import ExactFit, bounds_of, objective, observed
+from .fit import ExactFit, bounds_of, objective, observed, standardised
 from .model import Model, Parameters
 from .packing import Packing
 
@@ -16,10 +16,7 @@ def located(
 ) -> ExactFit:
     """The likelihood at these parameters, which are in the units of the data; nothing is improved."""
     scaling = Scaling.of(model.emission, data.values)
-    emission = model.emission.rescaled(parameters.emission, -scaling.shift / scaling.scale, 1 / scaling.scale)
-    found = Parameters(
-        parameters.rates, {name: np.asarray(value) for name, value in emission.items()}, parameters.initial
-    )
+    found = standardised(model, parameters, scaling)
     laid, packing = observed(data, model, scaling, panel), Packing(model, found)
     theta, bounds = packing.vector(found), bounds_of(model, packing, data)
     at_bound = (theta <= bounds[:, 0]) | (theta >= bounds[:, 1])

@@ -2,7 +2,7 @@
 
 from .free import FreeRates
 from .parametric import ParametricRates, system_rates
-from .rate_model import RateModel, rates_of, slopes_of
+from .rate_model import RateModel, rates_of
 from .reversible import ReversibleRates
 
-__all__ = ["FreeRates", "ParametricRates", "RateModel", "ReversibleRates", "rates_of", "slopes_of", "system_rates"]
+__all__ = ["FreeRates", "ParametricRates", "RateModel", "ReversibleRates", "rates_of", "system_rates"]

@@ -38,12 +38,12 @@ class RateModel(eqx.Module):
 
     @property
     def on_host(self) -> bool:
-        """Whether `rates` takes NumPy arrays, in batches too, and `slopes` is there: then nothing is compiled."""
+        """Whether `rates` and `slopes` work on NumPy arrays, `rates` in batches too: then nothing is compiled."""
         return False
 
     def slopes(self, theta: Float[np.ndarray, "parameter"]) -> Float[np.ndarray, "parameter state state"]:
-        """Derivative of every rate with respect to each parameter, where `on_host`."""
-        raise NotImplementedError
+        """Derivative of every rate with respect to each parameter."""
+        return np.moveaxis(np.asarray(_compiled_slopes(self, theta)), -1, 0)
 
     @property
     def n_states(self) -> int:
@@ -59,11 +59,6 @@ def rates_of(model: RateModel, theta: Logs) -> Square:
     if not isinstance(theta, np.ndarray):
         return _compiled_rates(model, theta)
     return model.rates(theta) if model.on_host else np.asarray(_compiled_rates(model, theta))
-
-
-def slopes_of(model: RateModel, theta: Float[np.ndarray, "parameter"]) -> Float[np.ndarray, "parameter state state"]:
-    """Derivative of every rate with respect to each parameter."""
-    return model.slopes(theta) if model.on_host else np.moveaxis(np.asarray(_compiled_slopes(model, theta)), -1, 0)
 
 
 @partial(jax.jit, static_argnames="model")

@@ -7,10 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from ..emissions import Observations
 from ..encoders import Inputs
 from ..errors import InputError
-from ..exact.evidence import Panel, Scaling, absorbing_entries, emission_values, panel_override
+from ..exact.evidence import Panel, Scaling, gathered
 from ..exact.model import Evidence, Model
 from ..timeseries import TimeSeries
 
@@ -58,43 +57,21 @@ def make_block(
     """Lay a data set out for training; `length` pads it to a shape that is compiled already."""
     n_states = model.rate_model.n_states
     length = int(data.lengths.max()) if length is None else length
-    values = (emission_values(model.emission, data.values, panel) - scaling.shift) / scaling.scale
-    mask = ~np.isnan(values)
-    first = np.zeros(len(values), dtype=bool)
-    first[data.offsets[:-1]] = True
-    filled = np.where(mask, values, 0.0)
-    before = np.where(first, 0.0, np.diff(data.times, prepend=0.0))  # gap before each observation
     since = data.times - np.repeat(data.times[data.offsets[:-1]], data.lengths)
-    override = panel_override(data, model.emission, n_states, panel, first)
-    entered, absorbing = absorbing_entries(data, model.emission, panel)
     position = np.arange(length)
     valid = position < data.lengths[:, None]
     rows = data.offsets[:-1, None] + np.minimum(position, data.lengths[:, None] - 1)
 
-    def laid(x, padding, keep=False):
+    def laid(x, padding):
         table = x[rows]
         shape = valid.reshape(valid.shape + (1,) * (table.ndim - 2))
         table = np.where(shape, table, padding)
         return jnp.asarray(table if table.dtype == bool else table.astype(dtype))
 
-    after = np.append(before[1:], 0.0)
+    after = np.append(np.diff(data.times), 0.0)
     after[data.offsets[1:] - 1] = 0.0
-    seen = Observations(
-        values=laid(filled, filled[0]),  # padding repeats a real value: zero may lie outside a density's range
-        mask=None if mask.all() else laid(mask, False),
-        previous=laid(np.roll(filled, 1, axis=0), 0.0),
-        has_previous=laid(np.roll(mask, 1, axis=0) & ~first[:, None], False),
-        gap=laid(before, 0.0),
-    )
-    evidence = Evidence(
-        seen=seen,
-        valid=jnp.asarray(valid),
-        override=None if override is None else laid(override, np.nan),
-        entered=None if entered is None else laid(entered, False),
-        absorbing=absorbing,
-        chain=None,  # type: ignore[arg-type]  # lanes are the exact engine's
-        gaps=None,  # type: ignore[arg-type]
-    )
+    evidence, _ = gathered(data, model.emission, n_states, scaling, panel, laid)
+    evidence = evidence._replace(valid=jnp.asarray(valid))
     last = since[data.offsets[1:] - 1][:, None]
     times = jnp.asarray((np.where(valid, since[rows], last) / clock.span).astype(dtype))
     return Block(evidence, times, laid(after / clock.span, 0.0), laid(after, 0.0), jnp.asarray(clock.span, dtype))

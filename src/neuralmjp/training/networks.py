@@ -14,11 +14,10 @@ from ..exact.model import Model, Parameters, initial_law, log_emissions
 from ..mjp.generators import generator_from_rates
 from ..objective import Terms
 from ..posteriors import Capacity, FreePosterior, TiltedPosterior, tilted_terms, transition_matrices
+from ..posteriors.tilted import NEVER
 from ..priors.generator import ExplicitParameters, GeneratorParameters
 from .blocks import Block, encoder_inputs
 from .config import Config
-
-NEVER = -1e30
 
 
 class Networks(eqx.Module):

@@ -95,6 +95,7 @@ def train(
             state, ledger = _resumed(folder, state, ledger, problem)
             setup = setup._replace(capacity=Capacity(*ledger.capacity))
         learned, before = problem.learned(), ledger.seconds
+        identity = None if folder is None else problem.identity()
         per_epoch = max(problem.block.n_series // problem.batch, 1)
         while ledger.done < config.steps and not ledger.settled:
             n = min(config.round_steps, config.steps - ledger.done)
@@ -122,7 +123,7 @@ def train(
             setup = problem.with_headroom(setup, thetas)
             ledger.capacity = setup.capacity
             if folder is not None:
-                save_checkpoint(folder, state, {"identity": problem.identity(), "ledger": asdict(ledger)})
+                save_checkpoint(folder, state, {"identity": identity, "ledger": asdict(ledger)})
             progress("training", ledger.done / config.steps)
         seconds = before + time.perf_counter() - began
         return conclude(problem, setup, state, ledger.histories, ledger.settled, seconds)
