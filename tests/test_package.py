@@ -30,12 +30,12 @@ LAYERS = {
     "batches": {"errors", "timeseries"},
     "timeseries": {"errors", "checks", "batches", "io", "timeseries"},  # io only inside functions
     "io": {"errors", "checks", "timeseries", "io"},
-    "systems": {"errors", "mjp", "timeseries", "systems"},
+    "systems": {"errors", "mjp", "timeseries", "emissions", "systems"},  # emissions: how counts are read
     "plots": {"errors", "mjp", "timeseries", "plots"},
     "encoders": {"errors", "encoders"},
     "objective": set(),
     "priors": {"errors", "mjp", "systems", "encoders", "priors"},  # encoders: for the generator network alone
-    "emissions": {"errors", "mjp", "priors", "timeseries", "emissions"},
+    "emissions": {"errors", "mjp", "timeseries", "emissions"},
     "posteriors": {"errors", "mjp", "encoders", "objective", "posteriors"},
 }
 MODEL = {"errors", "mjp", "timeseries", "priors", "emissions"}

@@ -143,6 +143,8 @@ def test_words_that_are_no_choice():
     done = subprocess.run([sys.executable, "-c", WRONG_WORDS], capture_output=True, text=True, check=True)
     lines = done.stdout.splitlines()
     assert lines[:5] == ["grid must be irregular, shared or regular, got 'Regular'"] * 5
-    assert lines[5].endswith("noise must be one of none, gaussian, two-sided-exponential, got 'pink'")
+    assert lines[5].endswith(
+        "noise must be one of none, gaussian, poisson, binomial, two-sided-exponential, got 'pink'"
+    )
     assert lines[6].endswith("reading must be gap or intensity, got 'mean'")
     assert lines[7:] == ["the recording must be one of one-second, full, got 'all'"]

@@ -7,8 +7,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from ..errors import InputError
-from ..mjp.types import ArrayLike
-from ..priors.rate_model import as_tuples
+from ..mjp.types import ArrayLike, as_tuples
 from .emission import Emission, Natural, Observations, Params
 
 NEVER = -1e30  # a finite stand-in for log 0, whose exponential is 0 and whose derivative is finite

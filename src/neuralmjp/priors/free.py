@@ -7,8 +7,8 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from ..errors import InputError
-from ..mjp.types import ArrayLike, Square
-from .rate_model import Logs, RateModel, as_tuples, log_floor
+from ..mjp.types import ArrayLike, Square, as_tuples
+from .rate_model import Logs, RateModel, log_floor
 
 Jump = tuple[int, int]
 

@@ -2,13 +2,12 @@
 
 from abc import abstractmethod
 from functools import partial
-from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Shaped
+from jaxtyping import Array, Bool, Float
 
 from ..mjp.types import Square
 
@@ -76,8 +75,3 @@ def log_floor(rates: np.ndarray) -> np.ndarray:
     positive = rates[rates > 0]
     least = positive.min() * 1e-3 if positive.size else 1.0
     return np.log(np.maximum(rates, least))
-
-
-def as_tuples(table: Shaped[np.ndarray, "row column"]) -> tuple[tuple[Any, ...], ...]:
-    """A table as a tuple of rows, which can be hashed and compared."""
-    return tuple(tuple(row) for row in table.tolist())

@@ -9,9 +9,9 @@ from jaxtyping import Array, Bool, Float
 from ..errors import InputError
 from ..mjp import stationary_distribution
 from ..mjp.structure import reachable
-from ..mjp.types import ArrayLike
+from ..mjp.types import ArrayLike, as_tuples
 from .free import check_mask
-from .rate_model import Logs, RateModel, as_tuples, log_floor
+from .rate_model import Logs, RateModel, log_floor
 
 
 class ReversibleRates(RateModel):

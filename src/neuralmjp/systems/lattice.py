@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
@@ -20,16 +19,11 @@ class LatticeFlow(NamedTuple):
     fastest: float
 
 
-def box(network: ReactionNetwork) -> tuple[int, ...]:
-    """Shape of the lattice: counts 0..largest of each species."""
-    return tuple(most + 1 for most in network.largest)
-
-
 def event_rates(network: ReactionNetwork, process: ReactionProcess) -> Float[Array, "event ..."]:
     """Rate of every event in every cell of the box."""
-    cells = jnp.stack(jnp.meshgrid(*(jnp.arange(n) for n in box(network)), indexing="ij"), axis=-1)
-    rates = jax.vmap(process.intensities)(cells.reshape(-1, len(network.species)))
-    return rates.T.reshape(-1, *box(network))
+    counts = jnp.meshgrid(*(jnp.arange(n) for n in network.box), indexing="ij")
+    ways = jnp.stack(process.events.ways(counts))
+    return jnp.einsum("e,e...->e...", process.events.scales(process.constants), ways)
 
 
 def lattice_flow(network: ReactionNetwork) -> LatticeFlow:
@@ -50,7 +44,7 @@ def lattice_flow(network: ReactionNetwork) -> LatticeFlow:
 @in_double_precision
 def sparse_generator(network: ReactionNetwork) -> sparse.csr_array:
     """The generator as a sparse matrix over the cells of the box in row-major order."""
-    shape = box(network)
+    shape = network.box
     rates = np.asarray(event_rates(network, network.process()), dtype=np.float64)
     rows, columns, entries = [], [], []
     for rate, change in zip(rates, network.changes, strict=True):

@@ -11,22 +11,26 @@
     start predator 5..20
     births-at-zero 1e-6
     noise gaussian 1.0
+    seen prey, predator
     duration 1500
     unit s
 
 Only reactions are required, each with a named rate constant whose value is given once. A species without a box may
-reach 59, without a start it begins at 10 (or at its box, if that is smaller).
+reach 59, without a start it begins at 10 (or at its box, if that is smaller). Without `seen` every species is; a
+sum such as `seen prey + predator` is one value.
 """
 
 import re
 from pathlib import Path
+from typing import get_args
 
+from ..emissions.readings import Noise
 from ..errors import InputError
 from .reaction_network import Reaction, ReactionNetwork
 
 DEFAULT_LARGEST = 59
 DEFAULT_START = 10
-NOISES = ("none", "gaussian", "two-sided-exponential")
+NOISES = get_args(Noise)
 
 
 def read_network(path: str | Path) -> ReactionNetwork:
@@ -102,13 +106,18 @@ def _setting(content: str) -> tuple[str, list[str]]:
         return word, [str(float(rest[0]))]
     if word == "unit" and len(rest) == 1:
         return word, rest
+    if word == "seen" and rest:
+        shown = [_side(term) for term in content.removeprefix("seen").split(",")]
+        if any(n != 1 for one in shown for n in one.values()) or not all(shown):
+            raise ValueError(f"cannot read {content!r}: write species or sums of them, as in 'seen X, Y + Z'")
+        return word, ["+".join(one) for one in shown]
     if word == "noise" and len(rest) in (1, 2):
         if rest[0] not in NOISES:
             raise ValueError(f"noise must be one of {', '.join(NOISES)}, got {rest[0]!r}")
         return word, [rest[0], *(str(float(scale)) for scale in rest[1:])]
     raise ValueError(
         f"cannot read {content!r}; expected a reaction, or one of: box SPECIES N, start SPECIES A..B, "
-        f"births-at-zero RATE, noise {'|'.join(NOISES)} [SCALE], duration T, unit NAME"
+        f"births-at-zero RATE, seen A, B + C, noise {'|'.join(NOISES)} [SCALE], duration T, unit NAME"
     )
 
 
@@ -135,6 +144,7 @@ def _network(
             largest=largest,
             start=tuple(starts),
             births_at_zero=float(settings.get("births-at-zero", ["0"])[0]),
+            seen=tuple(tuple(one.split("+")) for one in settings["seen"]) if "seen" in settings else None,
             noise=noise[0],  # type: ignore[arg-type]
             noise_scale=float(noise[1]) if len(noise) == 2 else 1.0,
             duration=float(settings.get("duration", ["100"])[0]),

@@ -1,59 +1,53 @@
 """Reaction networks: species that are made, eaten and turned into each other, in a bounded box of counts."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal, get_args
+from typing import Any, ClassVar, get_args
 
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, Key
 
+from ..emissions.emission import Params
+from ..emissions.readings import Noise, Readings
 from ..errors import InputError
 from ..mjp.precision import in_double_precision
 from ..mjp.processes import JumpProcess
 from ..mjp.simulate import gaps_from_times, observe_many
 from ..timeseries import TimeSeries
+from .events import Events, Propensity, factor_table
 from .system import Grid, Simulation, System, observation_times, randomness
-
-Noise = Literal["none", "gaussian", "two-sided-exponential"]
-MOST_CONSUMED = 3  # individuals of one species that one reaction may consume
 
 
 @dataclass(frozen=True)
 class Reaction:
     """One reaction: what it consumes, what it makes, and the name of its rate constant.
 
-    Mass action: in counts x it happens at rate constant * prod_s binomial(x_s, consumed_s).
+    Mass action: in counts x it happens at rate constant * prod_s binomial(x_s, consumed_s). In its place a user's
+    propensity may stand: functions of single counts by species, whose product counts, {"P": lambda p: 1 / (1 + p)},
+    or one function of all counts by name. It never happens with fewer individuals than it consumes.
 
-    >>> Reaction({"prey": 1, "predator": 1}, {"predator": 1}, "beta")  # a prey is eaten
-    Reaction(consumed={'prey': 1, 'predator': 1}, produced={'predator': 1}, constant='beta')
+    >>> Reaction({"prey": 1, "predator": 1}, {"predator": 1}, "beta").constant  # a prey is eaten
+    'beta'
     """
 
     consumed: dict[str, int]
     produced: dict[str, int]
     constant: str
+    propensity: dict[str, Callable[[Any], Any]] | Propensity | None = None
 
 
 class ReactionProcess(JumpProcess):
     """A reaction network as simulators see it: the state is a vector of counts."""
 
-    constants: Float[Array, "reaction"]
-    consumed: Int[Array, "reaction species"]
-    changes: Int[Array, "event species"]  # of the reactions, then of the births at zero
-    largest: Int[Array, "species"]
-    births_at_zero: Float[Array, ""]
+    events: Events
+    constants: Float[Array, "constant"]
 
     def intensities(self, state: Int[Array, "species"]) -> Float[Array, "event"]:
-        ways = jnp.ones_like(self.consumed, dtype=self.constants.dtype)
-        for k in range(MOST_CONSUMED):  # binomial(x, n) = x / 1 * (x - 1) / 2 * ..., n factors
-            ways = ways * jnp.where(k < self.consumed, (state - k) / (k + 1), 1.0)
-        reactions = self.constants * ways.prod(-1)
-        births = jnp.where(state == 0, self.births_at_zero, 0.0)
-        after = state + self.changes
-        inside = ((after >= 0) & (after <= self.largest)).all(-1)
-        return jnp.where(inside, jnp.concatenate([reactions, births]), 0.0)
+        return self.events.scales(self.constants) * jnp.stack(self.events.ways(list(state)))
 
     def jump(self, state: Int[Array, "species"], event: Int[Array, ""], key: Key[Array, ""]) -> Int[Array, "species"]:
-        return state + self.changes[event]
+        return state + jnp.asarray(self.events.changes)[event]
 
     def flow(
         self, state: Int[Array, "species"], duration: Float[Array, ""], key: Key[Array, ""]
@@ -72,9 +66,9 @@ class ReactionNetwork(System):
         largest: largest count of each species; a reaction out of the box 0..largest does not happen.
         start: smallest and largest initial count of each species, drawn uniformly.
         births_at_zero: small rate at which a species that died out reappears.
-        noise: what is added to the counts: nothing, Gaussian noise, or whole numbers n with probability
-            proportional to exp(-abs(n) / noise_scale).
-        noise_scale: standard deviation, or decay length of the two-sided exponential.
+        noise: how counts are read; see `Readings`.
+        noise_scale: standard deviation, decay length of the two-sided exponential, or chance of detection.
+        seen: for each value, the species whose sum it shows; every species by itself if not given.
         duration: default length of a simulation.
     """
 
@@ -86,6 +80,7 @@ class ReactionNetwork(System):
     births_at_zero: float = 0.0
     noise: Noise = "gaussian"
     noise_scale: float = 1.0
+    seen: tuple[tuple[str, ...], ...] | None = None
     duration: float = 100.0
     time_unit: str = "time unit"
     name: str = "reaction-network"
@@ -94,19 +89,23 @@ class ReactionNetwork(System):
 
     def __post_init__(self):
         for reaction in self.reactions:
-            for one in (*reaction.consumed, *reaction.produced):
+            own = reaction.propensity if isinstance(reaction.propensity, dict) else {}
+            for one in (*reaction.consumed, *reaction.produced, *own):
                 if one not in self.species:
                     raise InputError(f"a reaction names {one!r}, which is not among the species {self.species}")
             if reaction.constant not in self.constants:
                 raise InputError(f"no value is given for the rate constant {reaction.constant!r}")
-            if max(reaction.consumed.values(), default=0) > MOST_CONSUMED:
-                raise InputError(f"the reaction at {reaction.constant} consumes more than {MOST_CONSUMED} of a species")
         if self.noise not in get_args(Noise):
             raise InputError(f"{self.name}: noise must be one of {', '.join(get_args(Noise))}, got {self.noise!r}")
         others = (("births_at_zero", self.births_at_zero), ("noise_scale", self.noise_scale))
         for name, value in (*self.constants.items(), *others):
             if not (value >= 0 and np.isfinite(value)):
                 raise InputError(f"{self.name}: {name} must not be negative, got {value}")
+        if self.noise == "binomial" and not 0 < self.noise_scale <= 1:
+            raise InputError(f"{self.name}: a chance of detection lies in (0, 1], got {self.noise_scale}")
+        for one in (one for some in self.seen or () for one in some):
+            if one not in self.species:
+                raise InputError(f"{self.name}: {one!r} is seen, but is not among the species {self.species}")
         for one, most, (low, high) in zip(self.species, self.largest, self.start, strict=True):
             if not 0 <= low <= high <= most:
                 raise InputError(f"{one} must start inside its box 0..{most}, got {low}..{high}")
@@ -119,26 +118,64 @@ class ReactionNetwork(System):
         return replace(self, constants={**self.constants, **changes})
 
     @property
-    def consumed(self) -> Int[np.ndarray, "reaction species"]:
-        """How many of each species a reaction needs."""
-        return np.array([[reaction.consumed.get(s, 0) for s in self.species] for reaction in self.reactions])
+    def changes(self) -> Int[np.ndarray, "event species"]:
+        """Change of the counts by each reaction, then by the birth at zero of each species, if they happen."""
+        made, consumed = (
+            np.array([[side.get(s, 0) for s in self.species] for side in sides])
+            for sides in zip(*((reaction.produced, reaction.consumed) for reaction in self.reactions), strict=True)
+        )
+        n_born = len(self.species) if self.births_at_zero > 0 else 0
+        return np.concatenate([made - consumed, np.eye(len(self.species), dtype=int)[:n_born]])
 
     @property
-    def changes(self) -> Int[np.ndarray, "event species"]:
-        """Change of the counts by each reaction, then by the birth at zero of each species."""
-        made = np.array([[reaction.produced.get(s, 0) for s in self.species] for reaction in self.reactions])
-        return np.concatenate([made - self.consumed, np.eye(len(self.species), dtype=int)])
+    def box(self) -> tuple[int, ...]:
+        """Shape of the lattice: counts 0..largest of each species."""
+        return tuple(most + 1 for most in self.largest)
+
+    def events(self) -> Events:
+        """Everything that can happen, as tables."""
+        names, place = tuple(self.parameters), {one: s for s, one in enumerate(self.species)}
+        tables, functions, constant_of = [], [], []
+        for reaction, change in zip(self.reactions, self.changes, strict=False):
+            own = reaction.propensity
+            product = {place[s]: f for s, f in own.items()} if isinstance(own, dict) else ({} if own else None)
+            consumed = {place[s]: n for s, n in reaction.consumed.items()}
+            where = f"{self.name}, the reaction at {reaction.constant}"
+            tables.append(factor_table(self.box, consumed, change, product, where))
+            functions.append(None if own is None or isinstance(own, dict) else own)
+            constant_of.append(names.index(reaction.constant))
+        births = self.changes[len(self.reactions) :]
+        for s, change in enumerate(births):
+            tables.append(factor_table(self.box, {}, change, {s: lambda n: n == 0}, self.name))
+        return Events(
+            factors=np.stack(tables),
+            given=np.array([0.0] * len(self.reactions) + [self.births_at_zero] * len(births)),
+            changes=tuple(tuple(map(int, change)) for change in self.changes),
+            constant_of=(*constant_of, *[-1] * len(births)),
+            functions=(*functions, *[None] * len(births)),
+            names=names,
+            species=self.species,
+            box=self.box,
+        )
+
+    @property
+    def value_names(self) -> tuple[str, ...]:
+        """What is seen: species, or sums of them such as A+B."""
+        return self.species if self.seen is None else tuple("+".join(some) for some in self.seen)
+
+    def readings(self) -> tuple[Readings, Params]:
+        """How counts are read, and how noisily."""
+        shown = self.seen or tuple((one,) for one in self.species)
+        columns = tuple(tuple(self.species.index(one) for one in some) for some in shown)
+        none = self.noise_scale == 0 and self.noise != "binomial"
+        readings = Readings(columns, "none" if none else self.noise, (self.noise_scale,) * len(columns))
+        return readings, readings.start(np.zeros(len(columns)))
 
     def process(self, constants: dict[str, Array] | None = None) -> ReactionProcess:
         """The jump process, with these rate constants (which may be traced) or the network's own."""
         values = self.constants if constants is None else constants
-        return ReactionProcess(
-            constants=jnp.stack([jnp.asarray(values[reaction.constant], float) for reaction in self.reactions]),
-            consumed=jnp.asarray(self.consumed),
-            changes=jnp.asarray(self.changes),
-            largest=jnp.asarray(self.largest),
-            births_at_zero=jnp.asarray(self.births_at_zero, float),
-        )
+        known = jnp.stack([jnp.asarray(values[name], float) for name in self.parameters])
+        return ReactionProcess(self.events(), known)
 
     def simulate(
         self,
@@ -160,14 +197,7 @@ class ReactionNetwork(System):
         low, high = np.array(self.start).T
         initial = rng.integers(low, high + 1, (len(times), len(self.species)))
         counts = np.asarray(observe_many(self.process(), jnp.asarray(initial), gaps_from_times(times), key))
-        values = counts + self._noise(rng, counts.shape)
-        data = TimeSeries.from_arrays(times, values, time_unit=self.time_unit, value_names=self.species)
+        readings, params = self.readings()
+        values = readings.sample(params, counts.reshape(-1, len(self.species)), rng).reshape(*times.shape, -1)
+        data = TimeSeries.from_arrays(times, values, time_unit=self.time_unit, value_names=self.value_names)
         return Simulation(data, counts.reshape(-1, len(self.species)))
-
-    def _noise(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Float[np.ndarray, "..."]:
-        if self.noise == "none" or self.noise_scale == 0:
-            return np.zeros(shape)
-        if self.noise == "gaussian":
-            return rng.normal(0.0, self.noise_scale, shape)
-        stop = 1 - np.exp(-1 / self.noise_scale)  # the difference of two geometric numbers is two-sided exponential
-        return (rng.geometric(stop, shape) - rng.geometric(stop, shape)).astype(float)
