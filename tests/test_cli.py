@@ -62,7 +62,8 @@ def test_simulate_every_system(run, name):
     truth = nm.read("truth.parquet")
     np.testing.assert_array_equal(truth.values, expected.states.reshape(60, -1))
     np.testing.assert_array_equal(truth.times, expected.data.times)
-    assert truth.value_names == (("true_prey", "true_predator") if name == "lotka-volterra" else ("state",))
+    species = getattr(named(name), "species", ())
+    assert truth.value_names == (tuple(f"true_{one}" for one in species) or ("state",))
 
 
 def test_simulate_a_network_file(run, tmp_path):

@@ -124,8 +124,8 @@ def simulate(
         str,
         typer.Argument(
             metavar="SYSTEM",
-            help="flashing-ratchet, lotka-volterra, two-mode, brownian-folding, ion-channel, or the path of a "
-            "reaction-network file.",
+            help="flashing-ratchet, lotka-volterra, two-mode, brownian-folding, ion-channel, birth-death, "
+            "immigration-death, sir, sis, schloegl, telegraph, or the path of a reaction-network file.",
         ),
     ],
     out: Annotated[Path, typer.Option("--out", metavar="FILE", help="Where to write: .csv, .parquet or .npz.")],

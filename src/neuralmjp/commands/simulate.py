@@ -42,7 +42,7 @@ def hidden(simulation: Simulation) -> TimeSeries:
     """The hidden states at the observation times, as a table of the same rows."""
     data, states = simulation.data, simulation.states
     columns = states.reshape(len(states), -1).astype(float)
-    names = ("state",) if columns.shape[1] == 1 else tuple(f"true_{name}" for name in data.value_names)
+    names = tuple(f"true_{name}" for name in simulation.state_names) or ("state",)
     return TimeSeries(data.times, columns, data.offsets, data.names, names, data.time_unit)
 
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from .flashing_ratchet import FlashingRatchet
     from .ion_channel import IonChannel
     from .lattice import lattice_flow, sparse_generator
+    from .library import birth_death, immigration_death, schloegl, sir, sis, telegraph
     from .network_file import parse_network, read_network
     from .predator_prey import lotka_volterra
     from .reaction_network import Reaction, ReactionNetwork
@@ -28,6 +29,12 @@ _HOMES = {
     "IonChannel": "ion_channel",
     "lattice_flow": "lattice",
     "sparse_generator": "lattice",
+    "birth_death": "library",
+    "immigration_death": "library",
+    "schloegl": "library",
+    "sir": "library",
+    "sis": "library",
+    "telegraph": "library",
     "lotka_volterra": "predator_prey",  # a module of the same name would hide the function
     "parse_network": "network_file",
     "read_network": "network_file",
@@ -45,6 +52,12 @@ SYSTEMS = {
     "two-mode": "TwoMode",
     "brownian-folding": "BrownianFolding",
     "ion-channel": "IonChannel",
+    "birth-death": "birth_death",
+    "immigration-death": "immigration_death",
+    "sir": "sir",
+    "sis": "sis",
+    "schloegl": "schloegl",
+    "telegraph": "telegraph",
 }
 
 __all__ = [
@@ -58,13 +71,19 @@ __all__ = [
     "Simulation",
     "System",
     "TwoMode",
+    "birth_death",
+    "immigration_death",
     "lattice_flow",
     "lotka_volterra",
     "named",
     "paper_dataset",
     "parse_network",
     "read_network",
+    "schloegl",
+    "sir",
+    "sis",
     "sparse_generator",
+    "telegraph",
 ]
 
 

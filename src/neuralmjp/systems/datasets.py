@@ -75,8 +75,8 @@ def _lotka_volterra_single(grid: Grid, seed: int) -> Dataset:
     seen = system.observed(times, rng, key)
     values = np.where(np.arange(31)[:, None] < 16, seen.data.values, seen.states)
     whole = TimeSeries.from_arrays(times, values[None], time_unit=system.time_unit, value_names=system.species)
-    train = Simulation(whole.between(0, 1550), seen.states[:16])
-    return Dataset(train, None, None, Simulation(whole, seen.states))
+    train = Simulation(whole.between(0, 1550), seen.states[:16], seen.state_names)
+    return Dataset(train, None, None, Simulation(whole, seen.states, seen.state_names))
 
 
 def _two_mode(grid: Grid, seed: int) -> Dataset:

@@ -167,7 +167,7 @@ class ReactionNetwork(System):
         """How counts are read, and how noisily."""
         shown = self.seen or tuple((one,) for one in self.species)
         columns = tuple(tuple(self.species.index(one) for one in some) for some in shown)
-        none = self.noise_scale == 0 and self.noise != "binomial"
+        none = self.noise_scale == {"gaussian": 0, "two-sided-exponential": 0, "binomial": 1}.get(self.noise)
         readings = Readings(columns, "none" if none else self.noise, (self.noise_scale,) * len(columns))
         return readings, readings.start(np.zeros(len(columns)))
 
@@ -200,4 +200,4 @@ class ReactionNetwork(System):
         readings, params = self.readings()
         values = readings.sample(params, counts.reshape(-1, len(self.species)), rng).reshape(*times.shape, -1)
         data = TimeSeries.from_arrays(times, values, time_unit=self.time_unit, value_names=self.value_names)
-        return Simulation(data, counts.reshape(-1, len(self.species)))
+        return Simulation(data, counts.reshape(-1, len(self.species)), self.species)

@@ -22,11 +22,12 @@ class Simulation:
 
     data: TimeSeries
     states: Int[np.ndarray, "observation ..."]  # one row per observation, in the order of data.times
+    state_names: tuple[str, ...] = ()  # what the columns of the states count, where they have names
 
     def part(self, start: int, stop: int) -> "Simulation":
         """Series `start` to `stop` and their hidden states."""
         rows = slice(self.data.offsets[start], self.data.offsets[stop])
-        return Simulation(self.data[start:stop], self.states[rows])
+        return Simulation(self.data[start:stop], self.states[rows], self.state_names)
 
 
 class System(ABC):
