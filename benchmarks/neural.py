@@ -15,18 +15,24 @@ from typing import Any
 import jax
 import numpy as np
 
+import lotka_volterra as lv
 from harness import Benchmark, peak_gigabytes, table
 from neuralmjp import NeuralMJP, TimeSeries
 from neuralmjp.emissions import NeuralGaussian
-from neuralmjp.systems import BrownianFolding, FlashingRatchet
+from neuralmjp.systems import BrownianFolding, FlashingRatchet, lotka_volterra
 from neuralmjp.training.config import preset
+from neuralmjp.training.coupled import coupled_preset, train_coupled
 from neuralmjp.training.run import train
 
 NAMES = ("V", "r", "b")
 TRUTHS = {"V = r = b = 1": (1.0, 1.0, 1.0), "V = 2, r = 0.4, b = 1.7": (2.0, 0.4, 1.7)}
 GRIDS = ("irregular", "shared", "regular")
-LIMITS = {"flashing ratchet": 0.015, "Brownian folding": 0.012}  # seconds per step on an H200
-PUBLISHED = {"flashing ratchet": 4.04, "Brownian folding": 1.26}  # the published code on the same card
+LIMITS = {"flashing ratchet": 0.015, "Lotka-Volterra": 0.020, "Brownian folding": 0.012}  # seconds per step on an H200
+PUBLISHED = {
+    "flashing ratchet": 4.04,
+    "Lotka-Volterra": 3.12,
+    "Brownian folding": 1.26,
+}  # on the same card
 SERIES = 70 * 64
 
 
@@ -39,18 +45,18 @@ def step_cases() -> dict[str, tuple[Any, TimeSeries, dict[str, Any]]]:
     ratchets = ratchet((1.0, 1.0, 1.0), "irregular", 256, 0)
     return {
         "flashing ratchet": (NeuralMJP(6, prior=FlashingRatchet()), ratchets, {"batch": 64}),
+        "Lotka-Volterra": (None, lotka_volterra().simulate(256, seed=0).data, {"batch": 64}),
         "Brownian folding": (NeuralMJP(2, emission=NeuralGaussian()), folding, {"batch": 32}),
     }
 
 
-def time_steps(estimator: NeuralMJP, data: TimeSeries, config: Any, n: int) -> dict[str, float]:
-    """Seconds of the first round, which is compiled, and per step of the later ones."""
-    run = train(
-        data,
-        estimator.model(data),
-        panel=estimator.panel,
-        config=config.changed(steps=4 * n, round_steps=n, decay_epochs=1),
-    )
+def time_steps(estimator: NeuralMJP | None, data: TimeSeries, config: Any, n: int) -> dict[str, float]:
+    """Seconds of the first round, which is compiled, and per step of the later ones; of counts without an estimator."""
+    config = config.changed(steps=4 * n, round_steps=n, decay_epochs=1)
+    if estimator is None:
+        run = train_coupled(data, lotka_volterra(), lv.READINGS, lv.starts(1), config=config)
+    else:
+        run = train(data, estimator.model(data), panel=estimator.panel, config=config)
     seconds = np.diff([0.0] + [entry["seconds"] for entry in run.history])
     return {"first_round": float(seconds[0]), "seconds_per_step": float(np.min(seconds[1:]) / n)}
 
@@ -60,7 +66,7 @@ def steps(bench: Benchmark) -> None:
     on_gpu = jax.default_backend() == "gpu"
     for name, (estimator, data, changes) in step_cases().items():
         for posterior in ("paper", "tilted"):
-            config = preset("paper", posterior).changed(**changes)
+            config = (preset if estimator else coupled_preset)("paper", posterior).changed(**changes)
             found = time_steps(estimator, data, config, 2 if bench.quick else (100 if on_gpu else 5))
             found["peak_gigabytes"] = device_gigabytes()
             bench.results.setdefault("steps", {}).setdefault(name, {})[posterior] = found

@@ -36,14 +36,14 @@ LAYERS = {
     "objective": set(),
     "priors": {"errors", "mjp", "systems", "encoders", "priors"},  # encoders: for the generator network alone
     "emissions": {"errors", "mjp", "timeseries", "emissions"},
-    "posteriors": {"errors", "mjp", "encoders", "objective", "posteriors"},
+    "posteriors": {"errors", "mjp", "systems", "emissions", "encoders", "objective", "posteriors"},
 }
 MODEL = {"errors", "mjp", "timeseries", "priors", "emissions"}
 LAYERS |= {
-    "exact": MODEL | {"exact", "fitted"},  # fitted: what a bootstrap fits again
+    "exact": MODEL | {"exact", "fitted", "systems"},  # fitted: what a bootstrap fits again; systems: networks
     "fitted": MODEL | {"exact", "fitted_files"},
     "fitted_files": MODEL | {"exact", "fitted", "_version"},
-    "training": MODEL | {"exact", "encoders", "posteriors", "objective", "training"},
+    "training": MODEL | {"systems", "exact", "encoders", "posteriors", "objective", "training"},
     "estimators": MODEL | {"systems", "exact", "training", "fitted", "estimators"},
     "experiments": MODEL | {"systems", "training", "fitted", "estimators", "experiments"},
 }

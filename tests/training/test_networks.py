@@ -14,7 +14,7 @@ from exact.test_enumeration import generator
 from neuralmjp import Panel
 from neuralmjp.priors import rates_of
 from neuralmjp.training.blocks import make_block
-from neuralmjp.training.networks import _sampled, evaluate
+from neuralmjp.training.networks import evaluate, sampled
 from training.worlds import PAPER, TINY, series, world
 
 RING = np.array([[0, 1, 0], [0, 0, 1], [1, 0, 0]])
@@ -181,11 +181,11 @@ class TestSamples:
     MARGINALS = jnp.array([[[0.7, 0.2, 0.1], [0.05, 0.05, 0.9]]])
 
     def drawn(self, how, n=4000):
-        return jax.vmap(lambda key: _sampled(self.MARGINALS, how, key))(jax.random.split(jax.random.key(0), n))
+        return jax.vmap(lambda key: sampled(self.MARGINALS, how, key))(jax.random.split(jax.random.key(0), n))
 
     def test_expectations_are_the_marginals(self):
-        assert _sampled(self.MARGINALS, "expectation", jax.random.key(0)) is self.MARGINALS
-        assert _sampled(self.MARGINALS, "gumbel", None) is self.MARGINALS
+        assert sampled(self.MARGINALS, "expectation", jax.random.key(0)) is self.MARGINALS
+        assert sampled(self.MARGINALS, "gumbel", None) is self.MARGINALS
 
     @pytest.mark.statistical
     def test_straight_through_is_one_hot_with_the_right_mean(self):
@@ -208,7 +208,7 @@ class TestSamples:
         weights = jnp.array([1.0, 2.0, 4.0])
 
         def value(marginals):
-            return (weights * _sampled(marginals, how, jax.random.key(1))).sum()
+            return (weights * sampled(marginals, how, jax.random.key(1))).sum()
 
         assert (np.asarray(jax.grad(value)(self.MARGINALS)) != 0).all()
 

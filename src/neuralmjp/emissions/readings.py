@@ -101,6 +101,18 @@ class Readings(eqx.Module):
         chance = seen * jax.nn.log_sigmoid(logit) + (total - seen) * jax.nn.log_sigmoid(-logit)
         return jnp.where(possible, ways + chance, NEVER)
 
+    def rough(self, params: Params, column: int, value: Any) -> tuple[Array, Array]:
+        """Where the total lies, judged by one reading, and with what variance."""
+        value = jnp.asarray(value)
+        if self.noise == "gaussian":
+            return value, jnp.exp(2 * params["log_sd"][column]) + jnp.zeros_like(value)
+        if self.noise == "two-sided-exponential":
+            return value, 2 * jnp.exp(2 * params["log_scale"][column]) + jnp.zeros_like(value)
+        if self.noise == "binomial":
+            chance = jax.nn.sigmoid(params["logit_detection"][column])
+            return (value + 0.5) / chance, (value + 0.5) * (1 - chance) / chance**2 + 0.1
+        return value, jnp.maximum(value, 1.0) if self.noise == "poisson" else jnp.full_like(value, 0.1)
+
     def sample(
         self, params: Params, counts: Int[np.ndarray, "row species"], rng: np.random.Generator
     ) -> Float[np.ndarray, "row column"]:

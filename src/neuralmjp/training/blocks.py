@@ -5,7 +5,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from ..encoders import Inputs
 from ..errors import InputError
@@ -26,6 +26,10 @@ class Block(NamedTuple):
     @property
     def n_series(self) -> int:
         return len(self.times)
+
+    @property
+    def valid(self) -> Bool[Array, "series time"]:
+        return self.evidence.valid
 
     def take(self, rows: Int[Array, "chosen"]) -> "Block":
         """Some of the series."""

@@ -46,6 +46,8 @@ class Config:
         prior_learning_rate: a constant one for the prior alone, if given.
         clip: largest norm of a gradient.
         kl_warmup: steps over which the divergence gains its weight.
+        potentials: of counts in a mean field: a "polynomial" around a guess in closed form, or "free" for each count.
+        piece_jumps: time is cut into pieces with so many expected jumps of a species in a mean field.
         curriculum: (n, steps, more): n observations per series for so many steps, then more of them until all are
             used after `more` further steps; None uses all from the start.
         fixed_spread: steps for which the emission's spread keeps its starting value.
@@ -86,6 +88,8 @@ class Config:
     decay_epochs: int = 0
     clip: float = 10.0
     kl_warmup: int = 0
+    potentials: Literal["polynomial", "free"] = "polynomial"
+    piece_jumps: float = 0.3
     curriculum: tuple[int, int, int] | None = None
     fixed_spread: int = 0
     round_steps: int = 100
@@ -103,7 +107,15 @@ class Config:
         for name in ("width", "substeps", "batch", "steps", "round_steps"):
             if getattr(self, name) < 1:
                 raise InputError(f"{name} must be at least 1, got {getattr(self, name)}")
-        for name in ("learning_rate", "model_learning_rate", "clip", "tolerance", "forbidden_rate", "horizon"):
+        for name in (
+            "learning_rate",
+            "model_learning_rate",
+            "clip",
+            "tolerance",
+            "forbidden_rate",
+            "horizon",
+            "piece_jumps",
+        ):
             if not getattr(self, name) > 0:
                 raise InputError(f"{name} must be positive, got {getattr(self, name)}")
         if not 0 <= self.dropout < 1:

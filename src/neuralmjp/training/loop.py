@@ -13,7 +13,7 @@ from jaxtyping import Array, Float, Int
 
 from .blocks import Block
 from .config import Config
-from .networks import Evaluated, Networks, Setup, evaluate
+from .networks import Evaluated, Networks, Setup
 from .schedules import annealed, kl_weight, n_observed
 
 # A round must gain this many standard errors of its mean objective to count as better.
@@ -163,16 +163,16 @@ def _step(
 ) -> tuple[State, Record]:
     config = setup.config
     if config.curriculum is not None:
-        batch = batch.shortened(n_observed(config, number, batch.times.shape[1]))
+        batch = batch.shortened(n_observed(config, number, batch.valid.shape[1]))
 
     def loss(networks):
-        terms = evaluate(setup, networks, batch, key=key).terms
+        terms = setup.evaluate(networks, batch, key=key).terms
         if config.two_step:  # the law at the start has no prior there, and the divergence moves the prior alone
             objective = terms.reconstruction - terms.path_kl
         else:
             objective = terms.weighed(kl_weight(config, number))
         # Per observation, so that a learning rate means the same for short and long series.
-        count = jnp.maximum(batch.evidence.valid.sum(), 1)
+        count = jnp.maximum(batch.valid.sum(), 1)
         return -objective.sum() / count, (objective.mean(), terms)
 
     (value, (objective, terms)), slopes = jax.value_and_grad(loss, has_aux=True)(state.networks)
@@ -212,7 +212,7 @@ def evaluate_all(setup: Setup, networks: Networks, block: Block, batch: int) -> 
     """Every series, `batch` at a time, without anything random."""
     n = block.n_series
     rows = jnp.minimum(jnp.arange(-(-n // batch) * batch), n - 1).reshape(-1, batch)
-    found = jax.lax.map(lambda some: evaluate(setup, networks, block.take(some), key=None), rows)
+    found = jax.lax.map(lambda some: setup.evaluate(networks, block.take(some), key=None), rows)
     return jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:])[:n], found)
 
 

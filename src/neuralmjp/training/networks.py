@@ -1,6 +1,6 @@
 """Everything that is trained, and the bound as a function of it."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -14,6 +14,7 @@ from ..exact.model import Model, Parameters, initial_law, log_emissions
 from ..mjp.generators import generator_from_rates
 from ..objective import Terms
 from ..posteriors import Capacity, FreePosterior, TiltedPosterior, tilted_terms, transition_matrices
+from ..posteriors.mean_field import FreeMeanField, TiltedMeanField
 from ..posteriors.tilted import NEVER
 from ..priors.generator import ExplicitParameters, GeneratorParameters
 from .blocks import Block, encoder_inputs
@@ -25,8 +26,8 @@ class Networks(eqx.Module):
 
     prior: ExplicitParameters | GeneratorParameters
     emission: dict[str, Array]
-    initial: Float[Array, "state"]
-    posterior: TiltedPosterior | FreePosterior
+    initial: Float[Array, "state"]  # of nothing, where the law at the start is given
+    posterior: TiltedPosterior | FreePosterior | TiltedMeanField | FreeMeanField
 
 
 class Setup(NamedTuple):
@@ -36,6 +37,12 @@ class Setup(NamedTuple):
     config: Config
     n_features: int
     capacity: Capacity  # for jumps in the longest gap
+
+    def with_capacity(self, capacity: tuple[int, ...]) -> "Setup":
+        return self._replace(capacity=Capacity(*capacity))
+
+    def evaluate(self, networks: "Networks", block: Block, *, key: Array | None) -> "Evaluated":
+        return evaluate(self, networks, block, key=key)
 
 
 class Evaluated(NamedTuple):
@@ -47,12 +54,8 @@ def make_networks(setup: Setup, start: Parameters, *, key: Array) -> Networks:
     """Fresh networks around starting values of the model."""
     config, model = setup.config, setup.model
     keys = jax.random.split(key, 3)
-    theta = jnp.asarray(start.rates, float)
-    if config.prior == "generator":
-        prior = GeneratorParameters(theta, noise_sd=config.noise_sd, dropout=config.dropout, key=keys[0])
-    else:
-        prior = ExplicitParameters(theta)
-    encoder = _make_encoder(setup, keys[1])
+    prior = make_prior(config, start.rates, keys[0])
+    encoder = make_encoder(config, setup.n_features, keys[1])
     n_states = model.rate_model.n_states
     if config.posterior == "tilted":
         posterior = TiltedPosterior(encoder, n_states, key=keys[2])
@@ -71,12 +74,20 @@ def make_networks(setup: Setup, start: Parameters, *, key: Array) -> Networks:
     return Networks(prior, emission, jnp.asarray(start.initial, float), posterior)
 
 
-def _make_encoder(setup: Setup, key: Array) -> Encoder:
-    config = setup.config
+def make_prior(config: Config, start: Any, key: Array) -> ExplicitParameters | GeneratorParameters:
+    """Where the parameters of the rates come from, around starting values."""
+    theta = jnp.asarray(start, float)
+    if config.prior == "generator":
+        return GeneratorParameters(theta, noise_sd=config.noise_sd, dropout=config.dropout, key=key)
+    return ExplicitParameters(theta)
+
+
+def make_encoder(config: Config, n_features: int, key: Array) -> Encoder:
+    """The encoder that the configuration names."""
     if config.encoder == "ode-rnn":
         choices = {"hidden": config.dynamics, "steer": config.steer, "order": config.runge_kutta}
-        return ODERNN(setup.n_features, config.width, key=key, **choices)
-    return {"gru": GRUEncoder, "state-space": StateSpace}[config.encoder](setup.n_features, config.width, key=key)
+        return ODERNN(n_features, config.width, key=key, **choices)
+    return {"gru": GRUEncoder, "state-space": StateSpace}[config.encoder](n_features, config.width, key=key)
 
 
 def n_labels(model: Model) -> int | None:
@@ -102,6 +113,7 @@ def evaluate(setup: Setup, networks: Networks, block: Block, *, key: Array | Non
     logs = log_emissions(model, parameters, rates, block.evidence)
     if isinstance(networks.posterior, TiltedPosterior):
         return _tilted(setup, networks, networks.posterior, parameters, rates, logs, block, keys[1])
+    assert isinstance(networks.posterior, FreePosterior)
     return _free(setup, networks.posterior, networks.initial, rates, logs, block, keys[1:])
 
 
@@ -165,7 +177,7 @@ def _free(
         seen = (jnp.exp(jnp.maximum(logs, NEVER)) * solved.marginals).sum(-1)
         each = jnp.log(jnp.maximum(seen, jnp.finfo(seen.dtype).tiny))
     else:
-        weights = _sampled(solved.marginals, config.reconstruction, keys[2])
+        weights = sampled(solved.marginals, config.reconstruction, keys[2])
         each = (weights * jnp.maximum(logs, NEVER)).sum(-1)
     reconstruction = jnp.where(valid, each, 0.0).sum(-1)
     law = initial_law(setup.model, Parameters(rates, {}, initial), rates)
@@ -174,7 +186,7 @@ def _free(
     return Evaluated(Terms(reconstruction, solved.path_kl, initial_kl), solved.marginals)
 
 
-def _sampled(marginals: Array, how: str, key: Array | None) -> Float[Array, "series time state"]:
+def sampled(marginals: Array, how: str, key: Array | None) -> Float[Array, "*lead state"]:
     """The posterior's states as weights: their probabilities, or one relaxed or hard sample of them."""
     if how == "expectation" or key is None:
         return marginals

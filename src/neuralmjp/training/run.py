@@ -1,10 +1,10 @@
 """Training from a data set to its end: rounds, looks at the objective, checkpoints."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -14,11 +14,11 @@ from jaxtyping import Array, Float
 from ..errors import InputError
 from ..exact.evidence import Panel
 from ..exact.model import Model
-from ..posteriors import Capacity
 from ..timeseries import TimeSeries
 from .checkpoints import load_checkpoint, save_checkpoint
 from .config import Config
-from .loop import Pace, Record, State, batch_rows, run_round, start_state
+from .loop import Learned, Pace, Record, State, batch_rows, run_round, start_state
+from .networks import Networks
 from .problem import Problem, in_precision
 from .trained import Trained, conclude
 
@@ -38,10 +38,10 @@ class Ledger:
     refused: list[int]  # of each restart, in all
     pace: list[Pace]
     histories: list[list[dict[str, Any]]]
-    capacity: tuple[int, int]
+    capacity: tuple[int, ...]
 
     @classmethod
-    def fresh(cls, restarts: int, capacity: Capacity) -> "Ledger":
+    def fresh(cls, restarts: int, capacity: tuple[int, ...]) -> "Ledger":
         return cls(
             0, False, 0.0, [0] * restarts, [Pace() for _ in range(restarts)], [[] for _ in range(restarts)], capacity
         )
@@ -87,49 +87,89 @@ def train(
     began = time.perf_counter()
     with in_precision(config):
         problem = Problem.of(data, model, panel, config, restarts, seed)
-        setup = problem.setup()
-        keys = jax.random.split(jax.random.key(seed), restarts)
-        state = start_state(problem.networks(setup, keys), config)
-        ledger = Ledger.fresh(restarts, setup.capacity)
-        if resume and folder is not None:
-            state, ledger = _resumed(folder, state, ledger, problem)
-            setup = setup._replace(capacity=Capacity(*ledger.capacity))
-        learned, before = problem.learned(), ledger.seconds
-        identity = None if folder is None else problem.identity()
-        per_epoch = max(problem.block.n_series // problem.batch, 1)
-        while ledger.done < config.steps and not ledger.settled:
-            n = min(config.round_steps, config.steps - ledger.done)
-            rows = [batch_rows(seed, k, ledger.done, n, problem.block.n_series, problem.batch) for k in range(restarts)]
-            factors = jnp.asarray([one.factor for one in ledger.pace], jnp.float32)
-            state, record = run_round(
-                setup,
-                state,
-                learned,
-                problem.block,
-                jnp.asarray(np.stack(rows)),
-                keys,
-                jnp.asarray(ledger.done),
-                factors,
-                per_epoch,
-            )
-            thetas = np.asarray(_thetas(state.average[0]), np.float64)
-            ledger.seconds = before + time.perf_counter() - began
-            ledger.note(n, record, thetas, state.refused)
-            # Schedules first: while they change the objective, its rise says nothing.
-            if config.decay_epochs == 0 and ledger.done > _scheduled(config):
-                objective = np.asarray(record.objective, np.float64)
-                looks = [one.look(objective[k], config) for k, one in enumerate(ledger.pace)]
-                ledger.settled = all(looks)
-            setup = problem.with_headroom(setup, thetas)
-            ledger.capacity = setup.capacity
-            if folder is not None:
-                save_checkpoint(folder, state, {"identity": identity, "ledger": asdict(ledger)})
-            progress("training", ledger.done / config.steps)
-        seconds = before + time.perf_counter() - began
-        return conclude(problem, setup, state, ledger.histories, ledger.settled, seconds)
+        end = descend(problem, began, folder=folder, resume=resume, progress=progress)
+        return conclude(problem, end.setup, end.state, end.ledger.histories, end.ledger.settled, end.ledger.seconds)
 
 
-def _resumed(folder: Path, state: State, ledger: Ledger, problem: Problem) -> tuple[State, Ledger]:
+class Descent(NamedTuple):
+    """Where training ended."""
+
+    setup: Any
+    state: State
+    ledger: Ledger
+
+
+@runtime_checkable
+class Trainable(Protocol):
+    """What training needs to know of a problem."""
+
+    @property
+    def config(self) -> Config: ...
+    @property
+    def seed(self) -> int: ...
+    @property
+    def starts(self) -> Sequence[Any]: ...
+    @property
+    def block(self) -> Any: ...
+    @property
+    def batch(self) -> int: ...
+    def setup(self) -> Any: ...
+    def with_headroom(self, setup: Any, thetas: Float[np.ndarray, "restart parameter"]) -> Any: ...
+    def networks(self, setup: Any, keys: Array) -> Networks: ...
+    def learned(self) -> Learned: ...
+    def identity(self) -> dict[str, Any]: ...
+
+
+def descend(problem: Trainable, began: float, *, folder: Path | None, resume: bool, progress: Progress) -> Descent:
+    """Rounds of training until the objective has settled or the steps are used up; in the precision of the moment.
+
+    Args:
+        began: when the clock was started.
+    """
+    config, seed, restarts = problem.config, problem.seed, len(problem.starts)
+    setup = problem.setup()
+    keys = jax.random.split(jax.random.key(seed), restarts)
+    state = start_state(problem.networks(setup, keys), config)
+    ledger = Ledger.fresh(restarts, setup.capacity)
+    if resume and folder is not None:
+        state, ledger = _resumed(folder, state, ledger, problem)
+        setup = setup.with_capacity(ledger.capacity)
+    learned, before = problem.learned(), ledger.seconds
+    identity = None if folder is None else problem.identity()
+    per_epoch = max(problem.block.n_series // problem.batch, 1)
+    while ledger.done < config.steps and not ledger.settled:
+        n = min(config.round_steps, config.steps - ledger.done)
+        rows = [batch_rows(seed, k, ledger.done, n, problem.block.n_series, problem.batch) for k in range(restarts)]
+        factors = jnp.asarray([one.factor for one in ledger.pace], jnp.float32)
+        state, record = run_round(
+            setup,
+            state,
+            learned,
+            problem.block,
+            jnp.asarray(np.stack(rows)),
+            keys,
+            jnp.asarray(ledger.done),
+            factors,
+            per_epoch,
+        )
+        thetas = np.asarray(_thetas(state.average[0]), np.float64)
+        ledger.seconds = before + time.perf_counter() - began
+        ledger.note(n, record, thetas, state.refused)
+        # Schedules first: while they change the objective, its rise says nothing.
+        if config.decay_epochs == 0 and ledger.done > _scheduled(config):
+            objective = np.asarray(record.objective, np.float64)
+            looks = [one.look(objective[k], config) for k, one in enumerate(ledger.pace)]
+            ledger.settled = all(looks)
+        setup = problem.with_headroom(setup, thetas)
+        ledger.capacity = setup.capacity
+        if folder is not None:
+            save_checkpoint(folder, state, {"identity": identity, "ledger": asdict(ledger)})
+        progress("training", ledger.done / config.steps)
+    ledger.seconds = before + time.perf_counter() - began
+    return Descent(setup, state, ledger)
+
+
+def _resumed(folder: Path, state: State, ledger: Ledger, problem: Trainable) -> tuple[State, Ledger]:
     """What the checkpoint holds, if there is one and it belongs to this problem."""
 
     def require_same(known: dict[str, Any]) -> None:

@@ -97,7 +97,7 @@ def conclude(
     steps = histories[0][-1]["step"]
     all_networks = []
     for k in range(len(problem.starts)):
-        networks, average = (_of_restart(tree, k) for tree in (state.networks, state.average))
+        networks, average = (of_restart(tree, k) for tree in (state.networks, state.average))
         all_networks.append(eqx.tree_at(lambda n: (n.prior, n.emission, n.initial), networks, average))
     found = evaluated_precisely(setup, all_networks, problem.data, problem.scaling, problem.clock, problem.panel)
     bounds = [float(np.asarray(one.terms.elbo).sum()) + problem.log_scale for one in found]
@@ -151,5 +151,5 @@ def _warnings(occupancy: np.ndarray, refused: int, steps: int, bounds: list[floa
     return tuple(words)
 
 
-def _of_restart(tree: Any, k: int) -> Any:
+def of_restart(tree: Any, k: int) -> Any:
     return jax.tree.map(lambda x: x[k], tree)

@@ -1,0 +1,237 @@
+"""Training a mean field of coupled processes, from a data set to its end."""
+
+import hashlib
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from ..emissions.emission import Params
+from ..emissions.readings import Readings
+from ..errors import InputError
+from ..posteriors.coupling import Coupling
+from ..systems import ReactionNetwork
+from ..timeseries import TimeSeries
+from .blocks import in_windows
+from .config import Config, PosteriorName, Preset, preset
+from .coupled_blocks import CountBlock, Sizes, make_count_block
+from .coupled_networks import CountsEvaluated, CoupledSetup, make_coupled_networks
+from .loop import Learned, evaluate_all
+from .networks import Networks
+from .problem import dtype_of, in_precision
+from .run import Descent, Progress, descend
+from .trained import of_restart
+
+OFTEN = 0.95  # quantile of the exit rates of a species, at the readings, that pieces of time are made for
+
+
+@dataclass(frozen=True)
+class CoupledProblem:
+    """What training works on."""
+
+    data: TimeSeries
+    network: ReactionNetwork
+    readings: Readings
+    config: Config
+    seed: int
+    sizes: Sizes
+    block: CountBlock
+    first: tuple[tuple[int, int], ...]
+    starts: tuple[tuple[np.ndarray, Params], ...]  # of each restart: logarithms of the constants, and the noise
+
+    @property
+    def batch(self) -> int:
+        return min(self.config.batch, self.block.n_series)
+
+    def setup(self) -> CoupledSetup:
+        coupling = Coupling.of(self.network.events())
+        return CoupledSetup(coupling, self.readings, self.config, self.block.features.shape[-1], self.first)
+
+    def with_headroom(self, setup: CoupledSetup, thetas: Float[np.ndarray, "restart constant"]) -> CoupledSetup:
+        return setup
+
+    def networks(self, setup: CoupledSetup, keys: Array) -> Networks:
+        """Fresh ones for every restart, along a leading axis."""
+        each = [
+            make_coupled_networks(setup, theta, noise, key=key)
+            for (theta, noise), key in zip(self.starts, keys, strict=True)
+        ]
+        return jax.tree.map(lambda *leaves: jnp.stack(leaves), *each)
+
+    def learned(self) -> Learned:
+        free = {name: jnp.asarray(x, float) for name, x in self.readings.learned(self.starts[0][1]).items()}
+        return Learned(free, jax.tree.map(jnp.zeros_like, free))
+
+    def identity(self) -> dict[str, Any]:
+        """What must be the same for a run to go on from a checkpoint."""
+        digest = hashlib.sha256()
+        for array in (self.data.times, self.data.values, self.data.offsets):
+            digest.update(np.ascontiguousarray(array).tobytes())
+        known = {
+            "data": digest.hexdigest(),
+            "model": [repr(Coupling.of(self.network.events())), repr(self.readings), self.first],
+            "configuration": self.config.as_dict(),
+            "number of restarts": len(self.starts),
+            "seed": self.seed,
+        }
+        return json.loads(json.dumps(known))
+
+
+@dataclass(frozen=True)
+class CoupledTrained:
+    """Networks and the bound they reach."""
+
+    setup: CoupledSetup
+    sizes: Sizes
+    all_networks: tuple[Networks, ...]  # of each restart
+    histories: tuple[tuple[dict[str, Any], ...], ...]
+    evaluated: tuple[CountsEvaluated, ...]  # of each restart on the training data, in double precision
+    steps: int
+    settled: bool
+    message: str
+    refused: tuple[int, ...]
+    seconds: float
+
+    @property
+    def restarts(self) -> tuple[float, ...]:
+        """Bound of each."""
+        return tuple(float(np.asarray(one.terms.elbo).sum()) for one in self.evaluated)
+
+    @property
+    def best(self) -> int:
+        return int(np.nanargmax(self.restarts))
+
+    @property
+    def networks(self) -> Networks:
+        return self.all_networks[self.best]
+
+    @property
+    def elbo(self) -> float:
+        return self.restarts[self.best]
+
+    @property
+    def history(self) -> tuple[dict[str, Any], ...]:
+        return self.histories[self.best]
+
+    def theta(self, restart: int) -> Float[np.ndarray, "constant"]:
+        """Logarithms of the constants."""
+        return np.asarray(self.all_networks[restart].prior.draw(None), np.float64)
+
+    @property
+    def noise(self) -> Params:
+        return {name: np.asarray(x, np.float64) for name, x in self.networks.emission.items()}
+
+    def evaluate(self, data: TimeSeries) -> CountsEvaluated:
+        """The bound, and the posterior at the observations, of other data."""
+        found = evaluated_precisely(self.setup, [self.networks], data, self.sizes)
+        return found[0]
+
+
+def coupled_preset(name: Preset, posterior: PosteriorName) -> Config:
+    """The presets, with what counts need."""
+    chosen = preset(name, posterior)
+    if posterior == "paper":
+        return chosen.changed(drop_last=False, quadrature=chosen.quadrature)
+    sizes = (
+        {"encoder": "gru", "width": 64, "batch": 64}
+        if name == "quick"
+        else {"encoder": "gru", "width": 128, "batch": 256}
+    )
+    return chosen.changed(**sizes, steer=0.0, dropout=0.0, learning_rate=2e-3, model_learning_rate=1e-2, steps=4000)
+
+
+def train_coupled(
+    data: TimeSeries,
+    network: ReactionNetwork,
+    readings: Readings,
+    starts: Sequence[tuple[Float[np.ndarray, "constant"], Params]],
+    *,
+    config: Config,
+    first: tuple[tuple[int, int], ...] | None = None,
+    seed: int = 0,
+    folder: Path | None = None,
+    resume: bool = False,
+    progress: Progress = lambda *_: None,
+) -> CoupledTrained:
+    """Train until the objective has settled or the steps are used up.
+
+    Args:
+        starts: for each restart the logarithms of the rate constants, and the noise.
+        first: smallest and largest count of each species at the first observation; the whole box if not given.
+    """
+    began = time.perf_counter()
+    data = in_windows(data, config.window)
+    with in_precision(config):
+        sizes = Sizes.of(data, piece_length(data, network, readings, starts[0][0], config))
+        block = make_count_block(data, sizes, config.horizon, dtype_of(config))
+        whole = tuple((0, n - 1) for n in network.box)
+        problem = CoupledProblem(
+            data, network, readings, config, seed, sizes, block, whole if first is None else first, tuple(starts)
+        )
+        end = descend(problem, began, folder=folder, resume=resume, progress=progress)
+    return _concluded(problem, end)
+
+
+def piece_length(
+    data: TimeSeries, network: ReactionNetwork, readings: Readings, theta: np.ndarray, config: Config
+) -> float:
+    """How long a piece of time may be: few jumps of any species, at most counts that were read."""
+    counts = np.full((data.n_observations, len(network.species)), np.nan)
+    for column, species in enumerate(readings.columns):
+        for s in species:
+            counts[:, s] = data.values[:, column] / len(species)
+    top = np.array(network.largest)
+    counts = np.where(np.isnan(counts), top / 2, np.clip(counts, 0, top)).round().astype(int)
+    events = network.events()
+    chosen = counts[:: max(len(counts) // 10_000, 1)]
+    ways = np.stack([np.asarray(x) for x in events.ways([jnp.asarray(x) for x in chosen.T])])
+    rates = np.asarray(events.scales(jnp.exp(jnp.asarray(theta))))[:, None] * ways
+    changes = np.array(events.changes) != 0
+    fastest = max(float(np.quantile(rates[changes[:, s]].sum(0), OFTEN)) for s in range(changes.shape[1]))
+    return min(config.piece_jumps / max(fastest, 1e-300), float(np.max(data.gaps)))
+
+
+def evaluated_precisely(
+    setup: CoupledSetup, all_networks: Sequence[Networks], data: TimeSeries, sizes: Sizes
+) -> list[CountsEvaluated]:
+    """The bound in double precision, whatever the networks were trained in: rounding must not lift it."""
+    with jax.enable_x64(True):
+        block = make_count_block(data, sizes, setup.config.horizon, np.float64)
+        batch = min(setup.config.batch, block.n_series)
+        doubled = jax.tree.map(lambda x: jnp.asarray(x, jnp.float64), list(all_networks))
+        found = [evaluate_all(setup, networks, block, batch) for networks in doubled]
+        return [jax.tree.map(np.asarray, one) for one in found]  # type: ignore[misc]
+
+
+def _concluded(problem: CoupledProblem, end: Descent) -> CoupledTrained:
+    state, ledger = end.state, end.ledger
+    all_networks = []
+    for k in range(len(problem.starts)):
+        networks, average = (of_restart(tree, k) for tree in (state.networks, state.average))
+        all_networks.append(eqx.tree_at(lambda n: (n.prior, n.emission, n.initial), networks, average))
+    found = evaluated_precisely(end.setup, all_networks, problem.data, problem.sizes)
+    if not any(np.isfinite(one.terms.elbo).all() for one in found):
+        raise InputError(
+            "training ended without a finite bound: lower the learning rate, or look for extreme values in the data"
+        )
+    why = "the bound no longer rises" if ledger.settled else f"the limit of {problem.config.steps} steps"
+    return CoupledTrained(
+        end.setup,
+        problem.sizes,
+        tuple(all_networks),
+        tuple(tuple(one) for one in ledger.histories),
+        tuple(found),
+        ledger.done,
+        ledger.settled,
+        f"stopped after {ledger.done} steps: {why}",
+        tuple(ledger.refused),
+        ledger.seconds,
+    )

@@ -1,0 +1,140 @@
+"""Series of counts on the device, their time cut into pieces that end at observations."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int
+
+from ..encoders import Inputs
+from ..posteriors.backward_guess import Seen
+from ..posteriors.mean_field import Pieces
+from ..timeseries import TimeSeries
+
+PIECES_ROUNDED_TO = 32  # so that similar data sets share a compiled program
+
+
+class CountBlock(NamedTuple):
+    """Series side by side; the first axis counts series. Padded pieces last no time."""
+
+    features: Float[Array, "series time feature"]  # what encoders read
+    gaps: Float[Array, "series time"]  # normalised, to the observation after
+    after: Float[Array, "series"]
+    valid: Bool[Array, "series time"]
+    durations: Float[Array, "series piece"]  # in the data's unit
+    middle: Float[Array, "series piece"]  # normalised, since the first observation
+    ahead: Float[Array, "series piece"]  # normalised, from the middle to the next observation
+    gap_of: Int[Array, "series piece"]  # which observation came before
+    at_ends: Seen  # readings where a piece ends at an observation
+    at_start: Seen
+    nodes: Int[Array, "series time"]  # where the observations are among the ends of pieces
+    span: Float[Array, ""]  # a unit of normalised time, in the data's unit
+
+    @property
+    def n_series(self) -> int:
+        return len(self.valid)
+
+    def take(self, rows: Int[Array, "chosen"]) -> "CountBlock":
+        """Some of the series."""
+        return jax.tree.map(lambda x: x if x.ndim == 0 else x[rows], self)
+
+    def shortened(self, n: Int[Array, ""] | int) -> "CountBlock":
+        """The first `n` observations of every series; what comes after counts as padding."""
+        inside = jnp.arange(self.valid.shape[1]) < n
+        before_last = self.gap_of < n - 1
+        return self._replace(
+            valid=self.valid & inside,
+            gaps=jnp.where(jnp.arange(self.valid.shape[1]) < n - 1, self.gaps, 0.0),
+            durations=jnp.where(before_last, self.durations, 0.0),
+            at_ends=self.at_ends._replace(known=self.at_ends.known & before_last[..., None]),
+        )
+
+    @property
+    def inputs(self) -> Inputs:
+        return Inputs(self.features, self.gaps, self.after, self.valid)
+
+    @property
+    def pieces(self) -> Pieces:
+        """For networks, time in front."""
+        gap = jax.nn.one_hot(self.gap_of, self.valid.shape[1], dtype=self.middle.dtype)
+        return Pieces(self.middle.T, self.ahead.T, jnp.moveaxis(gap, 1, 0))
+
+    @property
+    def seen_at_ends(self) -> Seen:
+        """Time in front."""
+        return jax.tree.map(lambda x: jnp.moveaxis(x, 1, 0), self.at_ends)
+
+
+class Sizes(NamedTuple):
+    """What standardises readings for networks, and how long a piece may be."""
+
+    shift: Float[np.ndarray, "column"]
+    scale: Float[np.ndarray, "column"]
+    span: float
+    longest: float
+
+    @classmethod
+    def of(cls, data: TimeSeries, longest: float) -> "Sizes":
+        shift, scale = np.nanmean(data.values, axis=0), np.nanstd(data.values, axis=0)
+        return cls(shift, np.where(scale > 0, scale, 1.0), span_of(data), longest)
+
+
+def span_of(data: TimeSeries) -> float:
+    """Duration of the longest series."""
+    return float((data.times[data.offsets[1:] - 1] - data.times[data.offsets[:-1]]).max())
+
+
+def make_count_block(data: TimeSeries, sizes: Sizes, horizon: float, dtype: type) -> CountBlock:
+    """Lay a data set out for training."""
+    length, n_columns = int(data.lengths.max()), data.n_features
+    position = np.arange(length)
+    valid = position < data.lengths[:, None]
+    rows = data.offsets[:-1, None] + np.minimum(position, data.lengths[:, None] - 1)
+    since = data.times[rows] - data.times[data.offsets[:-1], None]
+    after = np.where(valid[:, 1:], np.diff(since, axis=1), 0.0)
+    # Pieces of each gap; observations at one time need one of no length between them.
+    n_pieces = np.where(valid[:, 1:], np.maximum(np.ceil(after / sizes.longest), 1), 0).astype(int)
+    ends = np.cumsum(n_pieces, axis=1)
+    n = -(-int(ends[:, -1].max(initial=1)) // PIECES_ROUNDED_TO) * PIECES_ROUNDED_TO
+    index = np.arange(n)
+    gap_of = np.stack([np.searchsorted(row, index, side="right") for row in ends])
+    lasting = index < ends[:, -1:]
+    gap_of = np.where(lasting, gap_of, 0)
+    duration = np.where(lasting, _at(after / np.maximum(n_pieces, 1), gap_of), 0.0)
+    before = index - _at(np.concatenate([np.zeros_like(ends[:, :1]), ends[:, :-1]], axis=1), gap_of)
+    middle = _at(since[:, :-1], gap_of) + (before + 0.5) * duration
+    ahead = _at(since[:, 1:], gap_of) - middle
+    closes = lasting & (before == _at(n_pieces, gap_of) - 1)
+    values, known = data.values[rows], ~np.isnan(data.values[rows]) & valid[..., None]
+    filled = np.where(known, values, 0.0)
+    ending = gap_of + 1
+    end_values = np.take_along_axis(filled, ending[..., None].repeat(n_columns, -1), axis=1)
+    end_known = np.take_along_axis(known, ending[..., None].repeat(n_columns, -1), axis=1) & closes[..., None]
+    standard = np.where(known, (filled - sizes.shift) / sizes.scale, 0.0)
+    gaps = np.concatenate([after, np.zeros((len(after), 1))], axis=1) / sizes.span
+    times = since / sizes.span
+    features = np.concatenate([standard, known, times[..., None], gaps[..., None]], axis=-1) * valid[..., None]
+    last = np.where(valid, since, 0.0).max(1) / sizes.span
+
+    def real(x):
+        return jnp.asarray(np.asarray(x, dtype))
+
+    return CountBlock(
+        features=real(features),
+        gaps=real(gaps * valid),
+        after=real(horizon - last),
+        valid=jnp.asarray(valid),
+        durations=real(duration),
+        middle=real(middle / sizes.span * lasting),
+        ahead=real(ahead / sizes.span * lasting),
+        gap_of=jnp.asarray(gap_of, jnp.int32),
+        at_ends=Seen(real(end_values), jnp.asarray(end_known)),
+        at_start=Seen(real(filled[:, 0]), jnp.asarray(known[:, 0])),
+        nodes=jnp.asarray(np.concatenate([np.zeros_like(ends[:, :1]), ends], axis=1), jnp.int32),
+        span=real(sizes.span),
+    )
+
+
+def _at(table: np.ndarray, index: np.ndarray) -> np.ndarray:
+    return np.take_along_axis(table, index, axis=1)
