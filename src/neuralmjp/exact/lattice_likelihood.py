@@ -1,0 +1,143 @@
+"""The log-likelihood of a data set under a reaction network: all blocks together, planned again where needed."""
+
+from dataclasses import dataclass
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
+
+from ..emissions.emission import Params
+from ..emissions.readings import NEVER, Readings
+from ..errors import InputError
+from ..systems import ReactionNetwork
+from ..systems.events import Events
+from ..timeseries import TimeSeries
+from .lattice import Filtered, filtered
+from .lattice_plan import Block, Plan, make_plan
+
+MOST_LOST, MOST_LOST_ONCE = 1e-9, 1e-6  # probability per series: on average, and in any
+WIDER = 1.5
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The log-likelihood at one place, with its slopes."""
+
+    log_likelihoods: Float[np.ndarray, "series"]
+    constants: Float[np.ndarray, "constant"]  # slope by the logarithms of the constants
+    noise: Params  # slope by what the readings learn
+    lost: Float[np.ndarray, "series"]  # probability that left the windows
+    impossible: int | None  # the first observation that cannot happen, if there is one
+
+    @property
+    def total(self) -> float:
+        return float(self.log_likelihoods.sum())
+
+
+class Likelihood:
+    """A data set, ready to be evaluated at any constants; it remembers its plan.
+
+    Args:
+        data: one column per reading.
+        network: what can happen; its own constants are not used.
+        readings: how counts are read.
+        initial: law at the first observation: "flat" over the whole box, or over the network's `start`.
+    """
+
+    def __init__(self, data: TimeSeries, network: ReactionNetwork, readings: Readings, initial: str = "flat"):
+        self.data, self.readings = data, readings
+        self.events: Events = network.events()
+        self.law = initial_law(network, initial)
+        self.width = 1.0
+        grid = [jnp.asarray(x) for x in np.indices(self.events.box)]
+        self._ways = np.stack([np.asarray(way) for way in self.events.ways(grid)])
+        self._plan: Plan | None = None
+
+    def evaluate(self, log_constants: Float[np.ndarray, "constant"], noise: Params) -> Evaluation:
+        """Log-likelihoods and slopes, in the windows of the plan."""
+        log_likelihoods, lost = np.zeros(len(self.data)), np.zeros(len(self.data))
+        slope = np.zeros(len(log_constants))
+        noise_slope = {name: np.zeros(np.shape(value)) for name, value in noise.items()}
+        impossible = []
+        for block, found in self._all(log_constants, noise):
+            real = block.series >= 0
+            log_norms = np.asarray(found.log_norms)
+            log_likelihoods[block.series[real]] = log_norms.sum(0)[real]
+            lost[block.series[real]] = np.asarray(found.lost)[real]
+            slope += np.asarray(found.constants)
+            noise_slope = {name: value + np.asarray(found.noise[name]) for name, value in noise_slope.items()}
+            for step, k in np.argwhere((log_norms < NEVER / 2) & real):
+                rows = block.rows[step:, k]
+                impossible.append(int(rows[rows >= 0][0]))
+        return Evaluation(log_likelihoods, slope, noise_slope, lost, min(impossible, default=None))
+
+    def settled(self, log_constants: Float[np.ndarray, "constant"], noise: Params) -> Evaluation:
+        """The same with windows wide enough: widened until next to nothing is lost, or they are the whole box."""
+        while True:
+            found = self.evaluate(log_constants, noise)
+            enough = found.lost.mean() <= MOST_LOST and found.lost.max() <= MOST_LOST_ONCE
+            if (enough and found.impossible is None) or self._whole:
+                return found
+            self.width = self.width * WIDER if found.impossible is None else np.inf
+            self._plan = None
+
+    def possible(self, log_constants: Float[np.ndarray, "constant"], noise: Params) -> Evaluation:
+        """The same, or one line that names the observation that cannot happen."""
+        found = self.settled(log_constants, noise)
+        if found.impossible is not None:
+            data, row = self.data, found.impossible
+            series = int(np.searchsorted(data.offsets, row, side="right")) - 1
+            raise InputError(
+                f"series {data.names[series]!r}, time {data.times[row]:g}: this observation cannot happen under the "
+                "network; add a reaction, enlarge the box or allow noise in the readings"
+            )
+        return found
+
+    def marginals(
+        self, log_constants: Float[np.ndarray, "constant"], noise: Params
+    ) -> list[Float[np.ndarray, "row count"]]:
+        """Probability of every count of each species at each observation, given all observations of its series."""
+        self.possible(log_constants, noise)
+        tables = [np.zeros((self.data.n_observations, n)) for n in self.events.box]
+        for block, found in self._all(log_constants, noise):
+            step, series = np.nonzero(block.rows >= 0)
+            rows, offset = block.rows[step, series], np.asarray(block.steps.offset)[step, :, series]
+            for s, (table, marginal) in enumerate(zip(tables, found.marginals, strict=True)):
+                places = offset[:, s, None] + np.arange(block.window[s])
+                table[rows[:, None], places] = np.maximum(np.asarray(marginal)[step, :, series], 0.0)
+        return tables
+
+    def work(self, log_constants: Float[np.ndarray, "constant"], noise: Params) -> float:
+        """Cells times substeps of one evaluation."""
+        return self._current_plan(log_constants, noise).work
+
+    def _all(self, log_constants: Float[np.ndarray, "constant"], noise: Params) -> list[tuple[Block, Filtered]]:
+        """All blocks, each on its way before the first is waited for."""
+        plan = self._current_plan(log_constants, noise)
+        place = jnp.asarray(log_constants), {name: jnp.asarray(value) for name, value in noise.items()}
+        return [
+            (block, filtered(self.events, self.readings, *place, self.law, block.steps, window=block.window))
+            for block in plan.blocks
+        ]
+
+    @property
+    def _whole(self) -> bool:
+        return self._plan is not None and all(block.window == self.events.box for block in self._plan.blocks)
+
+    def _current_plan(self, log_constants: Float[np.ndarray, "constant"], noise: Params) -> Plan:
+        scales = np.asarray(self.events.scales(jnp.exp(jnp.asarray(log_constants))))
+        rates = scales.reshape(-1, *[1] * len(self.events.box)) * self._ways
+        if self._plan is None or not self._plan.bears(rates.sum(0), noise):
+            self._plan = make_plan(self.data, self.events, self.readings, rates, noise, width=self.width)
+        return self._plan
+
+
+def initial_law(network: ReactionNetwork, initial: str) -> Float[np.ndarray, "species count"]:
+    """Probability of each count of each species at the first observation of a series."""
+    if initial not in ("flat", "start"):
+        raise InputError(f"initial must be flat or start, got {initial!r}")
+    law = np.zeros((len(network.box), max(network.box)))
+    for s, (n, (low, high)) in enumerate(zip(network.box, network.start, strict=True)):
+        first, last = (0, n - 1) if initial == "flat" else (low, high)
+        law[s, first : last + 1] = 1.0 / (last + 1 - first)
+    return law

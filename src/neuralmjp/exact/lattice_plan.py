@@ -1,0 +1,304 @@
+"""Which part of the box each gap between observations needs, and how series are cut into substeps and blocks.
+
+Everything here is NumPy and made for given constants and noise, with headroom: a fit moves some way before it must plan
+again, and few different shapes are ever compiled.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import jax
+import numpy as np
+from jaxtyping import Bool, Float, Int
+from scipy.ndimage import maximum_filter1d
+
+from ..emissions.emission import Params
+from ..emissions.readings import Readings
+from ..mjp.uniformisation import most_jumps
+from ..systems.events import Events
+from ..timeseries import TimeSeries
+from .lattice import JUMPS, MOST_TERMS, TAIL, Steps
+
+NATS = 20.0  # counts whose readings are this much less likely than the best are not followed
+REACH = 1.6  # half width of a bridge, per root of the expected jumps in the gap; and the least of it
+LEAST_REACH = 1.0
+HEADROOM = 1.5  # rates may grow so much,
+NOISE_HEADROOM = 0.2  # and parameters of the noise change so much, before a plan is made again
+WIDTH_STEP = 4  # windows are multiples of this
+CELLS_AT_ONCE = 4096  # on a processor: what its first cache holds
+BYTES_AT_ONCE = 4 << 30  # on an accelerator: of laws kept for the way back
+MOST_TOGETHER = 2048  # series
+COMPILE_SECONDS, SECONDS_PER_CELL, EVALUATIONS = 3.0, 2e-7, 40  # what one more shape costs, and what it may save
+
+
+class Block(NamedTuple):
+    """Series that are filtered together."""
+
+    series: Int[np.ndarray, "series"]  # which ones; -1 fills up
+    rows: Int[np.ndarray, "step series"]  # the observation that ends a step, or -1
+    window: tuple[int, ...]
+    steps: Steps
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A data set in blocks, for constants whose exit rates stay below `exits` and noise near `noise`."""
+
+    blocks: tuple[Block, ...]
+    exits: Float[np.ndarray, "..."]
+    noise: Params
+    width: float
+
+    def bears(self, exits: Float[np.ndarray, "..."], noise: Params) -> bool:
+        """Whether it serves at these exit rates and this noise."""
+        near = all((np.abs(noise[name] - value) <= NOISE_HEADROOM).all() for name, value in self.noise.items())
+        return near and bool((exits <= self.exits).all())
+
+    @property
+    def work(self) -> float:
+        """Cells times substeps."""
+        return float(sum(np.prod(b.window) * b.steps.n_steps * len(b.series) for b in self.blocks))
+
+
+def make_plan(
+    data: TimeSeries,
+    events: Events,
+    readings: Readings,
+    rates: Float[np.ndarray, "event ..."],
+    noise: Params,
+    *,
+    width: float,
+) -> Plan:
+    """Windows, substeps and blocks for these data.
+
+    Args:
+        rates: of every event in every cell of the box.
+        width: 1, or more where too much probability was lost.
+    """
+    exits = HEADROOM * rates.sum(0)
+    low, high = gap_ranges(data, readings, noise, rates, np.array(events.changes), events.box, width)
+    sizes = high - low + 1
+    first = np.concatenate([[0], np.cumsum(data.lengths - 1)])  # of the gaps of each series
+    needed = np.stack([_largest(sizes[:, s], first) for s in range(sizes.shape[1])], axis=1)
+    needed = np.minimum(-(-needed // WIDTH_STEP) * WIDTH_STEP, events.box)
+    alone = data.lengths == 1  # no gap: one reading
+    needed[alone] = events.box
+    blocks = []
+    for some in _classes(needed, data.lengths):
+        window = tuple(int(n) for n in needed[some].max(0))
+        blocks += _blocks(data, some, low, high, first, window, events.box, exits)
+    return Plan(tuple(blocks), exits, {name: np.array(value) for name, value in noise.items()}, width)
+
+
+def _largest(sizes: Int[np.ndarray, "gap"], first: Int[np.ndarray, "boundary"]) -> Int[np.ndarray, "series"]:
+    """The largest size among the gaps of each series; 1 for a series without any."""
+    result = np.ones(len(first) - 1, dtype=int)
+    some = np.flatnonzero(np.diff(first))
+    if some.size:
+        result[some] = np.maximum.reduceat(sizes, first[some])
+    return result
+
+
+def read_ranges(
+    values: Float[np.ndarray, "row column"], readings: Readings, noise: Params, box: tuple[int, ...], nats: float
+) -> tuple[Int[np.ndarray, "row species"], Int[np.ndarray, "row species"]]:
+    """Smallest and largest count of each species that an observation by itself allows."""
+    low = np.zeros((len(values), len(box)), dtype=int)
+    high = np.tile(np.array(box) - 1, (len(values), 1))
+    totals = [
+        _total_range(values[:, k], readings, noise, k, shown, box, nats) for k, shown in enumerate(readings.columns)
+    ]
+    for _ in box:  # what one species can be says what is left for the others of a sum
+        for shown, (least, most) in zip(readings.columns, totals, strict=True):
+            for s in shown:
+                others = [other for other in shown if other != s]
+                low[:, s] = np.maximum(low[:, s], least - high[:, others].sum(1))
+                high[:, s] = np.minimum(high[:, s], most - low[:, others].sum(1))
+    wrong = low > high  # readings that contradict each other: nothing is excluded
+    return np.where(wrong, 0, low), np.where(wrong, np.array(box) - 1, high)
+
+
+def _total_range(
+    value: Float[np.ndarray, "row"],
+    readings: Readings,
+    noise: Params,
+    column: int,
+    shown: tuple[int, ...],
+    box: tuple[int, ...],
+    nats: float,
+) -> tuple[Int[np.ndarray, "row"], Int[np.ndarray, "row"]]:
+    """Smallest and largest total whose reading is within `nats` of the most likely one."""
+    totals = np.arange(sum(box[s] - 1 for s in shown) + 1)
+    least, most = np.zeros(len(value), dtype=int), np.full(len(value), totals[-1])
+    rows = np.flatnonzero(~np.isnan(value))
+    for some in np.array_split(rows, -(-max(len(rows), 1) * len(totals) // 10_000_000)):
+        density = np.asarray(readings.log_density(noise, column, value[some, None], totals))
+        near = density >= density.max(1, keepdims=True) - nats
+        least[some], most[some] = near.argmax(1), totals[-1] - near[:, ::-1].argmax(1)
+    return least, most
+
+
+def gap_ranges(
+    data: TimeSeries,
+    readings: Readings,
+    noise: Params,
+    rates: Float[np.ndarray, "event ..."],
+    changes: Int[np.ndarray, "event species"],
+    box: tuple[int, ...],
+    width: float,
+) -> tuple[Int[np.ndarray, "gap species"], Int[np.ndarray, "gap species"]]:
+    """Counts that can hold probability in each gap: those that its ends allow, and what lies in between.
+
+    Where an observation says nothing of a species, the nearest ones before and after that do take its place. In a
+    Gaussian picture the law is widest at an end, by what its reading leaves open, or in the middle, by a bridge.
+    """
+    low, high = read_ranges(data.values, readings, noise, box, NATS * width)
+    ends = np.delete(np.arange(data.n_observations), data.offsets[:-1])  # rows with one before them
+    series = np.repeat(np.arange(len(data)), data.lengths - 1)
+    begin, stop = data.offsets[series], data.offsets[series + 1]
+    lower, upper = np.zeros((len(ends), len(box)), dtype=int), np.tile(np.array(box) - 1, (len(ends), 1))
+    apart, open_, known = (np.zeros(lower.shape, dtype=kind) for kind in (float, float, bool))
+    for s, n in enumerate(box):
+        before, after = _informed((low[:, s] > 0) | (high[:, s] < n - 1), ends)
+        some = known[:, s] = (before >= begin) & (after < stop)
+        a, b = before[some], after[some]
+        lower[some, s] = np.minimum(low[a, s], low[b, s])
+        upper[some, s] = np.maximum(high[a, s], high[b, s])
+        apart[some, s] = data.times[b] - data.times[a]
+        open_[some, s] = np.minimum(high[a, s] - low[a, s], high[b, s] - low[b, s]) / 2
+    middle = (lower + upper) // 2
+    for s, n in enumerate(box):
+        activity = np.einsum("e,e...->...", changes[:, s].astype(float) ** 2, rates)[tuple(middle.T)]
+        reach = width * (REACH * np.sqrt(HEADROOM * activity * apart[:, s]) + LEAST_REACH)
+        margin = np.ceil(np.minimum(np.sqrt(open_[:, s] ** 2 / 2 + reach**2) - open_[:, s], n)).astype(int)
+        margin = np.where(known[:, s], np.maximum(margin, 0), n)
+        lower[:, s], upper[:, s] = np.maximum(lower[:, s] - margin, 0), np.minimum(upper[:, s] + margin, n - 1)
+    return lower, upper
+
+
+def _informed(
+    tells: Bool[np.ndarray, "row"], ends: Int[np.ndarray, "gap"]
+) -> tuple[Int[np.ndarray, "gap"], Int[np.ndarray, "gap"]]:
+    """The last row that tells something at or before the begin of each gap, and the first at or after its end."""
+    rows = np.arange(len(tells))
+    before = np.maximum.accumulate(np.where(tells, rows, -1))
+    after = np.minimum.accumulate(np.where(tells, rows, len(rows))[::-1])[::-1]
+    return before[ends - 1], after[ends]
+
+
+def _classes(
+    needed: Int[np.ndarray, "series species"], lengths: Int[np.ndarray, "series"]
+) -> list[Int[np.ndarray, "chosen"]]:
+    """Series by the size of their windows: one class, or more where that saves more time than compiling takes."""
+    order = np.argsort(needed.prod(1), kind="stable")
+    unit = SECONDS_PER_CELL * EVALUATIONS * (1.0 if jax.default_backend() == "cpu" else 0.01)
+    best, found = np.inf, [order]
+    for cuts in ((), (0.8,), (0.6, 0.9)):
+        parts = [part for part in np.split(order, [round(cut * len(order)) for cut in cuts]) if part.size]
+        work = sum(float(needed[part].max(0).prod()) * lengths[part].sum() for part in parts)
+        cost = work * unit + COMPILE_SECONDS * len(parts)
+        if cost < best:
+            best, found = cost, parts
+    return found
+
+
+def _blocks(
+    data: TimeSeries,
+    some: Int[np.ndarray, "chosen"],
+    low: Int[np.ndarray, "gap species"],
+    high: Int[np.ndarray, "gap species"],
+    first: Int[np.ndarray, "boundary"],
+    window: tuple[int, ...],
+    box: tuple[int, ...],
+    exits: Float[np.ndarray, "..."],
+) -> list[Block]:
+    """Series with windows of one size, side by side with others that have about as many substeps."""
+    room = np.array(box) - window
+    offset = np.clip((low + high + 1 - window) // 2, 0, room)
+    fastest = _largest_in_windows(exits, window)[tuple(offset.T)]
+    fastest = np.maximum(fastest, np.finfo(float).tiny)
+    expected = fastest * data.gaps
+    parts = np.maximum(np.ceil(expected / JUMPS), 1).astype(int)
+    per_series = np.add.reduceat(np.append(parts, 0), first[:-1]) * (data.lengths > 1) + 1
+    longest = _rounded(int(per_series[some].max()))
+    together = _together(len(some), longest, int(np.prod(window)))
+    order = some[np.argsort(per_series[some], kind="stable")]
+    blocks = []
+    for begin in range(0, len(order), together):
+        series = np.full(together, -1)
+        series[: len(order[begin : begin + together])] = order[begin : begin + together]
+        blocks.append(_block(data, series, offset, fastest, expected / parts, parts, first, window, longest))
+    return blocks
+
+
+def _block(
+    data: TimeSeries,
+    series: Int[np.ndarray, "series"],
+    offset: Int[np.ndarray, "gap species"],
+    fastest: Float[np.ndarray, "gap"],
+    jumps: Float[np.ndarray, "gap"],
+    parts: Int[np.ndarray, "gap"],
+    first: Int[np.ndarray, "boundary"],
+    window: tuple[int, ...],
+    longest: int,
+) -> Block:
+    n, n_species = len(series), len(window)
+    steps = Steps(
+        offset=np.zeros((longest, n_species, n), dtype=np.int32),
+        fastest=np.ones((longest, n)),
+        jumps=np.zeros((longest, n)),
+        values=np.full((longest, data.n_features, n), np.nan),
+        terms=np.zeros(longest, dtype=np.int32),
+        n_steps=0,
+    )
+    rows, n_steps = np.full((longest, n), -1), 0
+    for k, i in enumerate(series[series >= 0]):
+        begin, gaps = int(data.offsets[i]), slice(first[i], first[i + 1])
+        seen = np.concatenate([[0], np.cumsum(parts[gaps])])  # steps that end with an observation
+        last = seen[-1] + 1
+        if last > 1:
+            steps.offset[1:last, :, k] = np.repeat(offset[gaps], parts[gaps], axis=0)
+            steps.offset[0, :, k] = steps.offset[1, :, k]
+            steps.offset[last:, :, k] = steps.offset[last - 1, :, k]
+            steps.fastest[1:last, k] = np.repeat(fastest[gaps], parts[gaps])
+            steps.jumps[1:last, k] = np.repeat(jumps[gaps], parts[gaps])
+        steps.values[seen, :, k] = data.values[begin : begin + len(seen)]
+        rows[seen, k] = np.arange(begin, begin + len(seen))
+        n_steps = max(n_steps, int(last))
+    terms = np.searchsorted(BORNE, steps.jumps.max(1)).astype(np.int32)
+    return Block(series, rows, window, steps._replace(terms=terms, n_steps=n_steps))
+
+
+def _largest_in_windows(exits: Float[np.ndarray, "..."], window: tuple[int, ...]) -> Float[np.ndarray, "..."]:
+    """The largest exit rate in the window at every offset."""
+    for axis, n in enumerate(window):
+        # A filter looks from its centre: n // 2 cells back.
+        filtered = maximum_filter1d(exits, n, axis=axis, mode="nearest")
+        exits = np.take(filtered, np.arange(exits.shape[axis] - n + 1) + n // 2, axis=axis)
+    return exits
+
+
+def _rounded(n_steps: int) -> int:
+    """A few lengths only: each a fifth longer than the one before."""
+    return int(np.ceil(16 * 1.2 ** np.ceil(np.log(max(n_steps, 16) / 16) / np.log(1.2))))
+
+
+def _together(n_series: int, n_steps: int, n_cells: int) -> int:
+    """How many series are filtered side by side."""
+    if jax.default_backend() == "cpu":
+        most = max(CELLS_AT_ONCE // n_cells, 1)
+    else:
+        most = int(np.clip(BYTES_AT_ONCE // (8 * n_cells * (n_steps + 4 * MOST_TERMS)), 1, MOST_TOGETHER))
+    n_blocks = -(-n_series // most)
+    return -(-n_series // n_blocks) if n_blocks == 1 else 2 ** int(np.log2(most))
+
+
+def _borne() -> Float[np.ndarray, "terms"]:
+    """Expected jumps that 0, 1, 2, ... terms can bear."""
+    means = np.linspace(0.0, JUMPS, 2001)
+    needed = most_jumps(TAIL, means)
+    borne = [means[needed <= n].max(initial=0.0) for n in range(MOST_TERMS + 1)]
+    return np.array(borne)
+
+
+BORNE = _borne()
