@@ -166,21 +166,20 @@ def free_motion(
 def path_divergence(
     coupling: Coupling, motion: Motion, log_scales: Float[Array, "event"], durations: Float[Array, "piece series"]
 ) -> Float[Array, "series"]:
-    """Of the mean field's paths from the prior's, by the trapezoidal rule in each piece."""
+    """Of the mean field's paths from the prior's, by Simpson's rule in each piece."""
     laws, jumps = motion
-    base = coupling.base(coupling.felt(laws), log_scales)
+    halfway = carried(laws[:-1], jumps / 2, coupling.ways, TERMS)
     happens = jumps > 0
     log_jumps = jnp.log(jnp.where(happens, jumps, 1.0))
     lasting = jnp.where(durations > 0, durations, 1.0)[..., None, None]
 
-    def at(ends: slice) -> Array:
-        prior = jnp.where(happens, base[:, ends], 1.0) * lasting
-        log_prior = jnp.log(jnp.where(happens, prior, 1.0))
-        return (laws[ends] * jumps * jnp.where(happens, log_jumps - log_prior - 1, 0.0)).sum((0, -2, -1))
+    def gathered(laws: Array) -> Array:
+        """In a piece, if the laws were these all the time."""
+        prior = jnp.where(happens, coupling.base(coupling.felt(laws), log_scales) * lasting, 1.0)
+        own = (laws * jumps * jnp.where(happens, log_jumps - jnp.log(prior) - 1, 0.0)).sum((0, -2, -1))
+        return own + durations * (coupling.expected_ways(laws) * jnp.exp(log_scales)).sum(-1)
 
-    expected = (coupling.expected_ways(laws) * jnp.exp(log_scales)).sum(-1)
-    gathered = at(slice(None, -1)) + at(slice(1, None)) + durations * (expected[:-1] + expected[1:])
-    return gathered.sum(0) / 2
+    return (gathered(laws[:-1]) + 4 * gathered(halfway) + gathered(laws[1:])).sum(0) / 6
 
 
 def _full(laws: Array, table: np.ndarray) -> Array:

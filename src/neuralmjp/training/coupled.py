@@ -207,8 +207,7 @@ def evaluated_precisely(
         block = make_count_block(data, sizes, setup.config.horizon, np.float64)
         batch = min(setup.config.batch, block.n_series)
         doubled = jax.tree.map(lambda x: jnp.asarray(x, jnp.float64), list(all_networks))
-        found = [evaluate_all(setup, networks, block, batch) for networks in doubled]
-        return [jax.tree.map(np.asarray, one) for one in found]  # type: ignore[misc]
+        return [evaluate_all(setup, networks, block, batch) for networks in doubled]  # type: ignore[misc]
 
 
 def _concluded(problem: CoupledProblem, end: Descent) -> CoupledTrained:

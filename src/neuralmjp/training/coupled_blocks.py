@@ -18,7 +18,7 @@ PIECES_ROUNDED_TO = 32  # so that similar data sets share a compiled program
 class CountBlock(NamedTuple):
     """Series side by side; the first axis counts series. Padded pieces last no time."""
 
-    features: Float[Array, "series time feature"]  # what encoders read
+    features: Float[Array, "series time feature"]  # what encoders read; time and gap come last
     gaps: Float[Array, "series time"]  # normalised, to the observation after
     after: Float[Array, "series"]
     valid: Bool[Array, "series time"]
@@ -41,11 +41,17 @@ class CountBlock(NamedTuple):
 
     def shortened(self, n: Int[Array, ""] | int) -> "CountBlock":
         """The first `n` observations of every series; what comes after counts as padding."""
-        inside = jnp.arange(self.valid.shape[1]) < n
-        before_last = self.gap_of < n - 1
+        position = jnp.arange(self.valid.shape[1])
+        valid, before_last = self.valid & (position < n), self.gap_of < n - 1
+        gaps = jnp.where(position < n - 1, self.gaps, 0.0)
+        features = jnp.concatenate([self.features[..., :-1], gaps[..., None]], axis=-1)
+        times = self.features[..., -2]
+        ends = [jnp.where(there, times, 0.0).max(-1) for there in (self.valid, valid)]
         return self._replace(
-            valid=self.valid & inside,
-            gaps=jnp.where(jnp.arange(self.valid.shape[1]) < n - 1, self.gaps, 0.0),
+            features=jnp.where(valid[..., None], features, 0.0),
+            gaps=gaps,
+            after=self.after + ends[0] - ends[1],
+            valid=valid,
             durations=jnp.where(before_last, self.durations, 0.0),
             at_ends=self.at_ends._replace(known=self.at_ends.known & before_last[..., None]),
         )

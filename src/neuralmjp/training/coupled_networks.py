@@ -39,7 +39,7 @@ class CoupledSetup(NamedTuple):
     def with_capacity(self, capacity: tuple[int, ...]) -> "CoupledSetup":
         return self
 
-    def evaluate(self, networks: Networks, block: CountBlock, *, key: Array | None) -> CountsEvaluated:
+    def evaluate(self, networks: Networks, block: Any, *, key: Array | None) -> CountsEvaluated:
         return evaluate_counts(self, networks, block, key=key)
 
 

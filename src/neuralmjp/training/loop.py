@@ -13,8 +13,13 @@ from jaxtyping import Array, Float, Int
 
 from .blocks import Block
 from .config import Config
+from .coupled_blocks import CountBlock
+from .coupled_networks import CountsEvaluated, CoupledSetup
 from .networks import Evaluated, Networks, Setup
 from .schedules import annealed, kl_weight, n_observed
+
+AnySetup = Setup | CoupledSetup
+AnyBlock = Block | CountBlock
 
 # A round must gain this many standard errors of its mean objective to count as better.
 WORTHWHILE = 1.0
@@ -122,10 +127,10 @@ class Learned(NamedTuple):
 
 @partial(jax.jit, static_argnames=("setup", "steps_per_epoch"), donate_argnames="state")
 def run_round(
-    setup: Setup,
+    setup: AnySetup,
     state: State,
     learned: Learned,
-    block: Block,
+    block: AnyBlock,
     rows: Int[Array, "restart step batch"],
     keys: Any,
     first_step: Int[Array, ""],
@@ -152,11 +157,11 @@ def run_round(
 
 
 def _step(
-    setup: Setup,
+    setup: AnySetup,
     optimiser: Any,
     state: State,
     learned: Learned,
-    batch: Block,
+    batch: AnyBlock,
     key: Array,
     number: Int[Array, ""],
     pace: Float[Array, ""],
@@ -208,7 +213,7 @@ def _only(free: dict[str, Array], changes: Any) -> Networks:
 
 
 @partial(jax.jit, static_argnames=("setup", "batch"))
-def evaluate_all(setup: Setup, networks: Networks, block: Block, batch: int) -> Evaluated:
+def evaluate_all(setup: AnySetup, networks: Networks, block: AnyBlock, batch: int) -> Evaluated | CountsEvaluated:
     """Every series, `batch` at a time, without anything random."""
     n = block.n_series
     rows = jnp.minimum(jnp.arange(-(-n // batch) * batch), n - 1).reshape(-1, batch)

@@ -41,7 +41,7 @@ class Setup(NamedTuple):
     def with_capacity(self, capacity: tuple[int, ...]) -> "Setup":
         return self._replace(capacity=Capacity(*capacity))
 
-    def evaluate(self, networks: "Networks", block: Block, *, key: Array | None) -> "Evaluated":
+    def evaluate(self, networks: "Networks", block: Any, *, key: Array | None) -> "Evaluated":
         return evaluate(self, networks, block, key=key)
 
 
