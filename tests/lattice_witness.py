@@ -31,7 +31,7 @@ def first_law(network, initial: str) -> np.ndarray:
 
 
 def brute_force(network, readings, noise, data, initial="flat"):
-    """Log-likelihood of each series, and the marginals of each species at each observation."""
+    """Log-likelihood of each series, and the laws of each species and each sum that is read at each observation."""
     generator = sparse_generator(network)
     heights, posteriors = [], []
     for series in data:
@@ -52,6 +52,8 @@ def brute_force(network, readings, noise, data, initial="flat"):
         posterior = np.array(ahead) * np.array(behind)
         posteriors.append(posterior / posterior.sum(1, keepdims=True))
         heights.append(height)
-    joint = np.concatenate(posteriors).reshape(-1, *network.box)
-    axes = range(1, joint.ndim)
-    return np.array(heights), [joint.sum(tuple(a for a in axes if a != s)) for s in axes]
+    joint, laws = np.concatenate(posteriors), {}
+    for total in {(s,) for s in range(len(network.box))} | set(readings.columns):
+        cells = np.indices(network.box)[list(total)].sum(0).ravel()
+        laws[total] = joint @ np.eye(cells.max() + 1)[cells]
+    return np.array(heights), laws

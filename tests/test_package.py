@@ -43,8 +43,10 @@ LAYERS |= {
     "exact": MODEL | {"exact", "fitted", "systems"},  # fitted: what a bootstrap fits again; systems: networks
     "fitted": MODEL | {"exact", "fitted_files"},
     "fitted_files": MODEL | {"exact", "fitted", "_version"},
+    "fitted_network": MODEL | {"systems", "exact", "fitted_network_files"},
+    "fitted_network_files": MODEL | {"systems", "fitted_files", "fitted_network"},
     "training": MODEL | {"systems", "exact", "encoders", "posteriors", "objective", "training"},
-    "estimators": MODEL | {"systems", "exact", "training", "fitted", "estimators"},
+    "estimators": MODEL | {"systems", "exact", "training", "fitted", "fitted_network", "estimators"},
     "experiments": MODEL | {"systems", "training", "fitted", "estimators", "experiments"},
 }
 NEURAL = ("encoders", "posteriors", "training", "objective", "priors.generator")

@@ -4,6 +4,7 @@
     systems   processes with known truth              -> TimeSeries and what is hidden behind it
     ExactMJP  exact likelihood, few states            -> FittedMJP: rates with intervals, decoding, observables
     NeuralMJP neural variational inference, any size  -> FittedMJP, the same
+    NetworkMJP reaction networks: counts that react   -> FittedNetwork: constants with intervals, counts, forecasts
     priors    what is assumed of the rates
     emissions what a state looks like
     mjp       the mathematics of jump processes: simulation, propagation, observables
@@ -24,16 +25,19 @@ from .errors import InputError
 
 if TYPE_CHECKING:
     from . import emissions, io, mjp, plots, priors, systems
-    from .estimators import ExactMJP, NeuralMJP
+    from .estimators import ExactMJP, NetworkMJP, NeuralMJP
     from .exact.evidence import Panel
     from .fitted import FittedMJP
+    from .fitted_network import FittedNetwork
     from .io import read, write
     from .timeseries import TimeSeries
 
 __all__ = [
     "ExactMJP",
     "FittedMJP",
+    "FittedNetwork",
     "InputError",
+    "NetworkMJP",
     "NeuralMJP",
     "Panel",
     "TimeSeries",
@@ -50,8 +54,10 @@ __all__ = [
 
 _HOMES = {
     "ExactMJP": ".estimators",
+    "NetworkMJP": ".estimators",
     "NeuralMJP": ".estimators",
     "FittedMJP": ".fitted",
+    "FittedNetwork": ".fitted_network",
     "Panel": ".exact.evidence",
     "TimeSeries": ".timeseries",
     "read": ".io",

@@ -1,15 +1,22 @@
 """A fitted reaction network: immutable, the same for every engine."""
 
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Literal
 
+import jax
 import numpy as np
 from jaxtyping import Float
 
 from .emissions.emission import Params
 from .emissions.readings import Readings
+from .errors import InputError
+from .exact.lattice_decode import DecodedCounts, Forecast, decoded, forecast
+from .exact.lattice_likelihood import Likelihood
 from .mjp.interval import Interval
+from .mjp.precision import in_double_precision
 from .systems import ReactionNetwork
+from .timeseries import TimeSeries
 
 
 @dataclass(frozen=True)
@@ -25,9 +32,7 @@ class FittedNetwork:
     noise: Params  # what the readings have learned
     time_unit: str
     value_names: tuple[str, ...]
-    log_likelihood: (
-        float | None
-    )  # exact, at these constants, whichever engine found them; None where the box is too large
+    log_likelihood: float | None  # exact, whichever engine found the constants; None where the box is too large
     n_parameters: int
     n_observations: int
     converged: bool
@@ -38,6 +43,7 @@ class FittedNetwork:
     warnings: tuple[str, ...]
     seconds: float
     seed: int
+    initial: str = "flat"  # law at the first observation of a series: over the whole box, or the network's "start"
     posterior: str = "exact"  # "tilted", "paper" or "coordinate" where a mean field found the constants
     elbo: float | None = None  # its bound on the log-likelihood
     restarts: tuple[float, ...] = ()
@@ -61,3 +67,80 @@ class FittedNetwork:
     def observed_network(self) -> ReactionNetwork:
         """The network without its own idea of noise, for simulating what is hidden."""
         return replace(self.network, noise="none", seen=None)
+
+    # ---- what the process did in some data, and will do
+
+    def _likelihood(self, data: TimeSeries) -> tuple[Likelihood, Float[np.ndarray, "constant"]]:
+        """The exact likelihood of these data, and the logarithms of the constants."""
+        data = matched(data, self.value_names)
+        self.readings.check(data.values, self.value_names)
+        logs = np.log(np.maximum(self.constants, np.finfo(float).tiny))
+        return Likelihood(data, self.network, self.readings, self.initial), logs
+
+    @in_double_precision
+    def per_series_log_likelihood(self, data: TimeSeries) -> Float[np.ndarray, "series"]:
+        """Exact log-likelihood of each series under this model."""
+        likelihood, logs = self._likelihood(data)
+        return likelihood.possible(logs, self.noise).log_likelihoods
+
+    def score(self, data: TimeSeries) -> float:
+        """Exact log-likelihood of data under this model."""
+        return float(self.per_series_log_likelihood(data).sum())
+
+    @in_double_precision
+    def decode(self, data: TimeSeries) -> DecodedCounts:
+        """What was hidden at each observation, given all observations of its series; also of data never seen."""
+        likelihood, logs = self._likelihood(data)
+        return decoded(likelihood, logs, self.noise)
+
+    @in_double_precision
+    def predict(self, data: TimeSeries, times, *, samples: int = 0, seed: int = 0) -> Forecast:
+        """Counts and readings at later times, given all observations of each series.
+
+        Args:
+            times: shared by all series, or a list with those of each; after its last observation.
+            samples: joint draws of all readings to return as well.
+        """
+        likelihood, logs = self._likelihood(data)
+        return forecast(likelihood, self.network, logs, self.noise, times, samples=samples, seed=seed)
+
+    @in_double_precision
+    def simulate(self, times: Float[np.ndarray, "series time"], *, seed: int) -> TimeSeries:
+        """New data from the fitted network at given times, from the network's start."""
+        times = np.atleast_2d(np.asarray(times, dtype=float))
+        rng, key = np.random.default_rng(seed), jax.random.key(seed)
+        hidden = self.observed_network.observed(times, rng, key)
+        noise = {name: np.asarray(value) for name, value in self.noise.items()}
+        values = self.readings.sample(noise, hidden.states, rng).reshape(*times.shape, -1)
+        return TimeSeries.from_arrays(times, values, time_unit=self.time_unit, value_names=self.value_names)
+
+    # ---- on disk
+
+    def save(self, folder: str | Path) -> None:
+        """Write the model as JSON and arrays; `FittedNetwork.load` brings it back."""
+        from .fitted_network_files import save
+
+        save(self, Path(folder))
+
+    @staticmethod
+    def load(folder: str | Path) -> "FittedNetwork":
+        """A model that was saved; nothing in the folder is executed."""
+        from .fitted_network_files import load
+
+        return load(Path(folder))
+
+
+def matched(data: TimeSeries, names: tuple[str, ...]) -> TimeSeries:
+    """The columns of these names, in this order, where the data have them all; else as many columns as they come."""
+    if data.value_names == names:
+        return data
+    if set(names) <= set(data.value_names):
+        order = [data.value_names.index(name) for name in names]
+    elif data.n_features == len(names):
+        order = list(range(len(names)))
+    else:
+        raise InputError(
+            f"the data have {data.n_features} values ({', '.join(data.value_names)}), but {len(names)} are read: "
+            f"{', '.join(names)}"
+        )
+    return TimeSeries(data.times, data.values[:, order], data.offsets, data.names, names, data.time_unit)

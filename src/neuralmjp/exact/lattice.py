@@ -44,8 +44,14 @@ class Filtered(NamedTuple):
     log_norms: Float[Array, "step series"]  # they add up to the log-likelihood of a series; 0 in padding
     constants: Float[Array, "constant"]  # slope by the logarithm of each constant, all series together
     noise: Params  # slope by what the readings learn
-    marginals: tuple[Float[Array, "step _ series"], ...]  # of each species after each step, given all readings
+    marginals: tuple[Float[Array, "step _ series"], ...]  # of each of `shown` after each step, given all readings
+    last: Float[Array, "cell series"]  # the law of all species at the end
     lost: Float[Array, "series"]  # posterior probability of having left a window, as if all were well just outside
+
+
+def shown(readings: Readings, n_species: int) -> list[tuple[int, ...]]:
+    """The totals whose posterior laws are computed: each species, then each sum that is read."""
+    return [(s,) for s in range(n_species)] + [column for column in readings.columns if len(column) > 1]
 
 
 class _Here(NamedTuple):
@@ -86,7 +92,8 @@ def filtered(
     def step(parameters, tilt, spill, mass, here):
         return _step(events, readings, window, parameters, tilt, spill, mass, here)
 
-    no_tilt = tuple(jnp.zeros((n, n_series)) for n in window)
+    sizes = [sum(window[s] - 1 for s in total) + 1 for total in shown(readings, len(window))]
+    no_tilt = tuple(jnp.zeros((n, n_series)) for n in sizes)
     no_spill = jnp.zeros(n_series)
 
     def ahead(t, carry):
@@ -97,7 +104,7 @@ def filtered(
 
     start = _start(law, window, steps.offset[0])
     empty = jnp.zeros((n_steps, n_cells, n_series)), jnp.zeros((n_steps, n_series))
-    _, lost, before, log_norms = jax.lax.fori_loop(0, steps.n_steps, ahead, (start, no_spill, *empty))
+    last, lost, before, log_norms = jax.lax.fori_loop(0, steps.n_steps, ahead, (start, no_spill, *empty))
 
     def back(k, carry):
         t = steps.n_steps - 1 - k
@@ -112,10 +119,10 @@ def filtered(
         return slope, total, marginals, lost - by_spill
 
     zero = jax.tree.map(jnp.zeros_like, parameters)
-    unseen = tuple(jnp.zeros((n_steps, n, n_series)) for n in window)
+    unseen = tuple(jnp.zeros((n_steps, n, n_series)) for n in sizes)
     carry = jnp.zeros((n_cells, n_series)), zero, unseen, lost
     _, (constants, noise_slope), marginals, lost = jax.lax.fori_loop(0, steps.n_steps, back, carry)
-    return Filtered(log_norms, constants, noise_slope, marginals, lost)
+    return Filtered(log_norms, constants, noise_slope, marginals, last, lost)
 
 
 def _at(inputs: _Here, t: Int[Array, ""]) -> _Here:
@@ -218,17 +225,19 @@ def _log_emissions(
     tilt: tuple[Float[Array, "_ series"], ...],
 ) -> list[Float[Array, "..."]]:
     """Logarithms whose sum is that of the emission: a small array per species, or one large one if sums are read."""
-    logs = [each.reshape(x.shape) for x, each in zip(counts, tilt, strict=True)]
-    together = jnp.zeros(())
-    for column, shown in enumerate(readings.columns):
+    logs = [each.reshape(x.shape) for x, each in zip(counts, tilt, strict=False)]
+    window, together, sums = [x.size // x.shape[-1] for x in counts], jnp.zeros(()), iter(tilt[len(counts) :])
+    for column, some in enumerate(readings.columns):
         known = ~jnp.isnan(values[column])
-        total = sum((counts[s] for s in shown[1:]), counts[shown[0]])
+        total = sum((counts[s] for s in some[1:]), counts[some[0]])
         log_density = readings.log_density(noise, column, jnp.where(known, values[column], 0.0), total)
         log_density = jnp.where(known, log_density, 0.0)
-        if len(shown) == 1:
-            logs[shown[0]] = logs[shown[0]] + log_density
+        if len(some) == 1:
+            logs[some[0]] = logs[some[0]] + log_density
         else:
-            together = together + log_density
+            place = np.indices(window)[list(some)].sum(0).ravel()  # of each cell among the totals
+            belongs = np.eye(sum(window[s] - 1 for s in some) + 1)[place]
+            together = together + log_density + (belongs @ next(sums)).reshape(*window, -1)
     return logs if together.ndim == 0 else [sum(logs, together)]
 
 

@@ -1,18 +1,22 @@
 """The log-likelihood of a data set under a reaction network: all blocks together, planned again where needed."""
 
+import os
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
+import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from ..emissions.emission import Params
 from ..emissions.readings import NEVER, Readings
 from ..errors import InputError
+from ..mjp.precision import in_double_precision
 from ..systems import ReactionNetwork
 from ..systems.events import Events
 from ..timeseries import TimeSeries
-from .lattice import Filtered, filtered
+from .lattice import Filtered, filtered, shown
 from .lattice_plan import Block, Plan, make_plan
 
 MOST_LOST, MOST_LOST_ONCE = 1e-9, 1e-6  # probability per series: on average, and in any
@@ -42,10 +46,19 @@ class Likelihood:
         network: what can happen; its own constants are not used.
         readings: how counts are read.
         initial: law at the first observation: "flat" over the whole box, or over the network's `start`.
+        headroom: factor by which exit rates may grow before a new plan is made.
     """
 
-    def __init__(self, data: TimeSeries, network: ReactionNetwork, readings: Readings, initial: str = "flat"):
-        self.data, self.readings = data, readings
+    def __init__(
+        self,
+        data: TimeSeries,
+        network: ReactionNetwork,
+        readings: Readings,
+        initial: str = "flat",
+        *,
+        headroom: float = 1.0,
+    ):
+        self.data, self.readings, self.headroom = data, readings, headroom
         self.events: Events = network.events()
         self.law = initial_law(network, initial)
         self.width = 1.0
@@ -95,30 +108,61 @@ class Likelihood:
 
     def marginals(
         self, log_constants: Float[np.ndarray, "constant"], noise: Params
-    ) -> list[Float[np.ndarray, "row count"]]:
-        """Probability of every count of each species at each observation, given all observations of its series."""
+    ) -> dict[tuple[int, ...], Float[np.ndarray, "row _"]]:
+        """The law of each species, and of each sum that is read, at each observation given all of its series."""
         self.possible(log_constants, noise)
-        tables = [np.zeros((self.data.n_observations, n)) for n in self.events.box]
+        totals = shown(self.readings, len(self.events.box))
+        sizes = [sum(self.events.box[s] - 1 for s in total) + 1 for total in totals]
+        tables = {total: np.zeros((self.data.n_observations, n)) for total, n in zip(totals, sizes, strict=True)}
         for block, found in self._all(log_constants, noise):
             step, series = np.nonzero(block.rows >= 0)
             rows, offset = block.rows[step, series], np.asarray(block.steps.offset)[step, :, series]
-            for s, (table, marginal) in enumerate(zip(tables, found.marginals, strict=True)):
-                places = offset[:, s, None] + np.arange(block.window[s])
-                table[rows[:, None], places] = np.maximum(np.asarray(marginal)[step, :, series], 0.0)
+            for (total, table), marginal in zip(tables.items(), found.marginals, strict=True):
+                law = np.maximum(np.asarray(marginal)[step, :, series], 0.0)
+                places = offset[:, list(total)].sum(1, keepdims=True) + np.arange(law.shape[1])
+                table[rows[:, None], places] = law / law.sum(1, keepdims=True)
         return tables
+
+    def last_counts(
+        self, log_constants: Float[np.ndarray, "constant"], noise: Params, n: int, rng: np.random.Generator
+    ) -> Int[np.ndarray, "series sample species"]:
+        """Draws of all counts at the last observation of each series."""
+        self.possible(log_constants, noise)
+        result = np.empty((len(self.data), n, len(self.events.box)), dtype=int)
+        for block, found in self._all(log_constants, noise):
+            laws, offsets = np.asarray(found.last), np.asarray(block.steps.offset)[-1]
+            for k in np.flatnonzero(block.series >= 0):
+                cells = rng.choice(len(laws), n, p=laws[:, k] / laws[:, k].sum())
+                result[block.series[k]] = np.stack(np.unravel_index(cells, block.window), axis=1) + offsets[:, k]
+        return result
 
     def work(self, log_constants: Float[np.ndarray, "constant"], noise: Params) -> float:
         """Cells times substeps of one evaluation."""
         return self._current_plan(log_constants, noise).work
 
+    def edges(self, log_constants: Float[np.ndarray, "constant"], noise: Params) -> Float[np.ndarray, "species"]:
+        """Probability of the largest count of each species at an average observation, given all of its series."""
+        total, box = np.zeros(len(self.events.box)), np.array(self.events.box)
+        for block, found in self._all(log_constants, noise):
+            there = (block.rows >= 0) & (
+                np.moveaxis(np.asarray(block.steps.offset), 1, 0) == (box - block.window)[:, None, None]
+            )
+            total += [np.asarray(m)[:, -1][seen].sum() for m, seen in zip(found.marginals, there, strict=False)]
+        return total / self.data.n_observations
+
     def _all(self, log_constants: Float[np.ndarray, "constant"], noise: Params) -> list[tuple[Block, Filtered]]:
-        """All blocks, each on its way before the first is waited for."""
+        """Every block, several at once where there are several cores."""
         plan = self._current_plan(log_constants, noise)
         place = jnp.asarray(log_constants), {name: jnp.asarray(value) for name, value in noise.items()}
-        return [
-            (block, filtered(self.events, self.readings, *place, self.law, block.steps, window=block.window))
-            for block in plan.blocks
-        ]
+
+        @in_double_precision
+        def one(block: Block) -> Filtered:
+            return filtered(self.events, self.readings, *place, self.law, block.steps, window=block.window)
+
+        at_once = (os.cpu_count() or 1) if jax.default_backend() == "cpu" else 1
+        with ThreadPoolExecutor(at_once) as pool:
+            found = list(pool.map(lambda block: jax.block_until_ready(one(block)), plan.blocks))
+        return list(zip(plan.blocks, found, strict=True))
 
     @property
     def _whole(self) -> bool:
@@ -128,7 +172,8 @@ class Likelihood:
         scales = np.asarray(self.events.scales(jnp.exp(jnp.asarray(log_constants))))
         rates = scales.reshape(-1, *[1] * len(self.events.box)) * self._ways
         if self._plan is None or not self._plan.bears(rates.sum(0), noise):
-            self._plan = make_plan(self.data, self.events, self.readings, rates, noise, width=self.width)
+            choices = {"headroom": self.headroom, "width": self.width}
+            self._plan = make_plan(self.data, self.events, self.readings, rates, noise, **choices)
         return self._plan
 
 

@@ -14,18 +14,19 @@ from scipy.ndimage import maximum_filter1d
 
 from ..emissions.emission import Params
 from ..emissions.readings import Readings
+from ..errors import InputError
 from ..mjp.uniformisation import most_jumps
 from ..systems.events import Events
 from ..timeseries import TimeSeries
 from .lattice import JUMPS, MOST_TERMS, TAIL, Steps
 
 NATS = 20.0  # counts whose readings are this much less likely than the best are not followed
-REACH = 1.6  # half width of a bridge, per root of the expected jumps in the gap; and the least of it
+REACH = 2.0  # half width of a bridge, per root of the expected jumps in the gap; and the least of it
 LEAST_REACH = 1.0
-HEADROOM = 1.5  # rates may grow so much,
-NOISE_HEADROOM = 0.2  # and parameters of the noise change so much, before a plan is made again
+NOISE_HEADROOM = 0.2  # parameters of the noise may change so much before a plan is made again
+MOST_SUBSTEPS = 200  # of an average gap
 WIDTH_STEP = 4  # windows are multiples of this
-CELLS_AT_ONCE = 4096  # on a processor: what its first cache holds
+CELLS_AT_ONCE = 1024  # on a processor: enough to keep it busy, few enough for its first cache
 BYTES_AT_ONCE = 4 << 30  # on an accelerator: of laws kept for the way back
 MOST_TOGETHER = 2048  # series
 COMPILE_SECONDS, SECONDS_PER_CELL, EVALUATIONS = 3.0, 2e-7, 40  # what one more shape costs, and what it may save
@@ -52,7 +53,7 @@ class Plan:
     def bears(self, exits: Float[np.ndarray, "..."], noise: Params) -> bool:
         """Whether it serves at these exit rates and this noise."""
         near = all((np.abs(noise[name] - value) <= NOISE_HEADROOM).all() for name, value in self.noise.items())
-        return near and bool((exits <= self.exits).all())
+        return near and bool((exits <= self.exits * (1 + 1e-9)).all())
 
     @property
     def work(self) -> float:
@@ -67,15 +68,17 @@ def make_plan(
     rates: Float[np.ndarray, "event ..."],
     noise: Params,
     *,
+    headroom: float,
     width: float,
 ) -> Plan:
     """Windows, substeps and blocks for these data.
 
     Args:
         rates: of every event in every cell of the box.
+        headroom: exit rates may grow by this factor before the plan no longer serves.
         width: 1, or more where too much probability was lost.
     """
-    exits = HEADROOM * rates.sum(0)
+    exits = headroom * rates.sum(0)
     low, high = gap_ranges(data, readings, noise, rates, np.array(events.changes), events.box, width)
     sizes = high - low + 1
     first = np.concatenate([[0], np.cumsum(data.lengths - 1)])  # of the gaps of each series
@@ -169,7 +172,7 @@ def gap_ranges(
     middle = (lower + upper) // 2
     for s, n in enumerate(box):
         activity = np.einsum("e,e...->...", changes[:, s].astype(float) ** 2, rates)[tuple(middle.T)]
-        reach = width * (REACH * np.sqrt(HEADROOM * activity * apart[:, s]) + LEAST_REACH)
+        reach = width * (REACH * np.sqrt(activity * apart[:, s]) + LEAST_REACH)
         margin = np.ceil(np.minimum(np.sqrt(open_[:, s] ** 2 / 2 + reach**2) - open_[:, s], n)).astype(int)
         margin = np.where(known[:, s], np.maximum(margin, 0), n)
         lower[:, s], upper[:, s] = np.maximum(lower[:, s] - margin, 0), np.minimum(upper[:, s] + margin, n - 1)
@@ -219,6 +222,8 @@ def _blocks(
     fastest = np.maximum(fastest, np.finfo(float).tiny)
     expected = fastest * data.gaps
     parts = np.maximum(np.ceil(expected / JUMPS), 1).astype(int)
+    if parts.mean() > MOST_SUBSTEPS:
+        raise InputError(f"the reactions are too fast for these data: {expected.mean():.1e} of them in an average gap")
     per_series = np.add.reduceat(np.append(parts, 0), first[:-1]) * (data.lengths > 1) + 1
     longest = _rounded(int(per_series[some].max()))
     together = _together(len(some), longest, int(np.prod(window)))

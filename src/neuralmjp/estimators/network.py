@@ -1,0 +1,178 @@
+"""The estimator of reaction networks: one set of assumptions, three engines."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from ..emissions.readings import Noise, Readings
+from ..errors import InputError
+from ..exact.lattice_fit import LatticeFit, Progress, fit_lattice
+from ..exact.lattice_likelihood import Likelihood
+from ..exact.lattice_report import lattice_information, lattice_intervals, lattice_warnings, log_covariance
+from ..exact.lattice_start import check_readable, crude_start
+from ..fitted_network import FittedNetwork, matched
+from ..mjp.precision import in_double_precision
+from ..systems import ReactionNetwork
+from ..timeseries import TimeSeries
+
+Engine = Literal["auto", "exact", "neural", "meanfield"]
+MOST_CELLS = 5_000_000  # of a box that the exact engine takes on
+MOST_WORK = 2e9  # cells times substeps of one evaluation, beyond which a fit takes hours
+
+
+@dataclass
+class NetworkMJP:
+    """Rate constants of a reaction network from noisy, scattered readings of its counts.
+
+    Args:
+        network: species, reactions and box; the values of its constants are not used.
+        engine: "exact" (the likelihood on the box of counts), "neural", "meanfield", or "auto": exact where affordable.
+        noise: how counts are read; the network's own if not given. See `Readings`.
+        noise_scale: the noise parameter of every value, if it is known; else it is learned.
+        seen: for each value, a species or a sum such as "A+B"; if not given, the names of the data's values where they
+            are species, else as the network says.
+        initial: law at the first observation of a series: "flat" over the whole box, or the network's "start".
+        start: constants to begin from, by name; moments of the data give them if not given.
+        restarts: starts of which the best is kept.
+        seed: of random starts and networks.
+        intervals: whether to compute them.
+        posterior, preset, config, changes: of the neural engine, as in `NeuralMJP`.
+
+    >>> from neuralmjp import systems
+    >>> network = systems.parse_network("0 -> X @ birth = 2\\nX -> 0 @ death = 0.1\\nduration 20")
+    >>> fitted = NetworkMJP(network).fit(network.simulate(20, 20, seed=0).data)
+    >>> fitted.converged, [round(value, 1) for value in fitted.parameters.values()]
+    (True, [2.0, 0.1])
+    """
+
+    network: ReactionNetwork
+    engine: Engine = "auto"
+    noise: Noise | None = None
+    noise_scale: float | None = None
+    seen: Sequence[str] | None = None
+    initial: str = "flat"
+    start: dict[str, float] | None = None
+    restarts: int = 1
+    seed: int = 0
+    intervals: bool = True
+    posterior: str = "tilted"
+    preset: str = "quick"
+    config: Any = None
+    changes: dict[str, Any] | None = None
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The choices by name, as in scikit-learn."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}
+
+    def set_params(self, **choices: Any) -> "NetworkMJP":
+        """Change choices in place, as in scikit-learn."""
+        for name, value in choices.items():
+            if name not in self.get_params():
+                raise InputError(f"NetworkMJP has no parameter {name!r}; it has {', '.join(self.get_params())}")
+            setattr(self, name, value)
+        return self
+
+    def fit_fetch(self, data: TimeSeries, progress: Progress = lambda *_: None) -> FittedNetwork:
+        """`fit`, under the name that deeptime uses."""
+        return self.fit(data, progress)
+
+    @in_double_precision
+    def fit(self, data: TimeSeries, progress: Progress = lambda *_: None) -> FittedNetwork:
+        """Find the constants and the noise, and how well the data determine them."""
+        began = time.perf_counter()
+        data, readings = self.observed(data)
+        check_readable(data, readings, self.network.box)
+        engine, why = self.engine, ""
+        if engine == "auto":
+            engine, why = self._chosen(data, readings)
+        if engine != "exact":
+            raise InputError(f"the {engine} engine for reaction networks is not available yet{why}; use exact")
+        found = fit_lattice(
+            data,
+            self.network,
+            readings,
+            initial=self.initial,
+            start=self.start,
+            restarts=self.restarts,
+            seed=self.seed,
+            progress=progress,
+        )
+        if self.intervals:
+            progress("intervals", 0.0)
+        found = replace(found, message=f"{found.message}{why}")
+        fitted = assemble_network(found, self.network, self.initial, seed=self.seed, intervals=self.intervals)
+        return replace(fitted, seconds=time.perf_counter() - began)
+
+    def observed(self, data: TimeSeries) -> tuple[TimeSeries, Readings]:
+        """The columns that are read, in order, and how."""
+        columns = self._columns(data)
+        names = tuple("+".join(self.network.species[s] for s in some) for some in columns)
+        noise = self.network.noise if self.noise is None else self.noise
+        if self.noise is None and self.network.noise_scale == 0 and noise != "binomial":
+            noise = "none"
+        fixed = None if self.noise_scale is None else (float(self.noise_scale),) * len(columns)
+        return matched(data, names), Readings(columns, noise, fixed)
+
+    def _columns(self, data: TimeSeries) -> tuple[tuple[int, ...], ...]:
+        """Positions of the species that each value shows."""
+        species = self.network.species
+        if self.seen is not None:
+            shown = [tuple(part.strip() for part in each.split("+")) for each in self.seen]
+        else:
+            named = [tuple(part.strip() for part in name.split("+")) for name in data.value_names]
+            known = all(part in species for some in named for part in some)
+            shown = named if known else list(self.network.seen or [(one,) for one in species])
+        for part in (part for some in shown for part in some):
+            if part not in species:
+                raise InputError(f"{part!r} is seen, but is not among the species {', '.join(species)}")
+        return tuple(tuple(species.index(part) for part in some) for some in shown)
+
+    def _chosen(self, data: TimeSeries, readings: Readings) -> tuple[Engine, str]:
+        """The engine for these data, and why."""
+        cells = int(np.prod(self.network.box))
+        if cells > MOST_CELLS:
+            return "neural", f" (the box has {cells:.1e} cells, more than {MOST_CELLS:.0e} for the exact engine)"
+        place = crude_start(data, self.network.events(), readings)
+        work = Likelihood(data, self.network, readings, self.initial).work(*place)
+        if work > MOST_WORK:
+            return "neural", f" ({work:.1e} cells x substeps, more than {MOST_WORK:.0e} for the exact engine)"
+        return "exact", f"; exact, since the likelihood is tractable: {work:.1e} cells x substeps"
+
+
+@in_double_precision
+def assemble_network(
+    fit: LatticeFit, network: ReactionNetwork, initial: str, *, seed: int, intervals: bool
+) -> FittedNetwork:
+    """The fitted network that people use, with intervals from the curvature of the likelihood."""
+    constants = dict(zip(network.parameters, np.exp(fit.log_constants).tolist(), strict=True))
+    readings, data = fit.likelihood.readings, fit.likelihood.data
+    n = fit.packing.n_constants
+    information = lattice_information(fit) if intervals else None
+    edges = fit.likelihood.edges(fit.log_constants, fit.noise)
+    at_edge = {one: float(chance) for one, chance in zip(network.species, edges, strict=True)}
+    return FittedNetwork(
+        engine="exact",
+        network=network.with_parameters(**constants),  # type: ignore[arg-type]
+        readings=readings,
+        noise=fit.noise,
+        time_unit=data.time_unit,
+        value_names=data.value_names,
+        log_likelihood=fit.evaluation.total,
+        n_parameters=len(fit.theta),
+        n_observations=data.n_observations,
+        converged=fit.converged,
+        message=fit.message,
+        intervals={} if information is None else lattice_intervals(fit, information),
+        log_covariance=np.full((n, n), np.nan) if information is None else log_covariance(fit, information),
+        uncertainty="none" if information is None else "observed information",
+        warnings=lattice_warnings(fit, information, at_edge, network.largest),
+        seconds=0.0,
+        seed=seed,
+        initial=initial,
+        restarts=tuple(fit.restarts.tolist()),
+        truncated=float(fit.evaluation.lost.sum()),
+        at_edge=at_edge,
+    )
