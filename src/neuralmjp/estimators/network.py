@@ -151,8 +151,7 @@ def assemble_network(
     readings, data = fit.likelihood.readings, fit.likelihood.data
     n = fit.packing.n_constants
     information = lattice_information(fit) if intervals else None
-    edges = fit.likelihood.edges(fit.log_constants, fit.noise)
-    at_edge = {one: float(chance) for one, chance in zip(network.species, edges, strict=True)}
+    at_edge = dict(zip(network.species, fit.evaluation.edges.tolist(), strict=True))
     return FittedNetwork(
         engine="exact",
         network=network.with_parameters(**constants),  # type: ignore[arg-type]

@@ -45,6 +45,7 @@ class Filtered(NamedTuple):
     constants: Float[Array, "constant"]  # slope by the logarithm of each constant, all series together
     noise: Params  # slope by what the readings learn
     marginals: tuple[Float[Array, "step _ series"], ...]  # of each of `shown` after each step, given all readings
+    highest: Float[Array, "species step series"]  # of them, the probability of the highest count in the window
     last: Float[Array, "cell series"]  # the law of all species at the end
     lost: Float[Array, "series"]  # posterior probability of having left a window, as if all were well just outside
 
@@ -122,7 +123,8 @@ def filtered(
     unseen = tuple(jnp.zeros((n_steps, n, n_series)) for n in sizes)
     carry = jnp.zeros((n_cells, n_series)), zero, unseen, lost
     _, (constants, noise_slope), marginals, lost = jax.lax.fori_loop(0, steps.n_steps, back, carry)
-    return Filtered(log_norms, constants, noise_slope, marginals, last, lost)
+    highest = jnp.stack([each[:, -1] for each in marginals[: len(window)]])
+    return Filtered(log_norms, constants, noise_slope, marginals, highest, last, lost)
 
 
 def _at(inputs: _Here, t: Int[Array, ""]) -> _Here:

@@ -21,6 +21,7 @@ from .lattice_plan import Block, Plan, make_plan
 
 MOST_LOST, MOST_LOST_ONCE = 1e-9, 1e-6  # probability per series: on average, and in any
 WIDER = 1.5
+MOST_AT_ONCE = 8  # blocks
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,7 @@ class Evaluation:
     constants: Float[np.ndarray, "constant"]  # slope by the logarithms of the constants
     noise: Params  # slope by what the readings learn
     lost: Float[np.ndarray, "series"]  # probability that left the windows
+    edges: Float[np.ndarray, "species"]  # probability of the largest count of each at an average observation
     impossible: int | None  # the first observation that cannot happen, if there is one
 
     @property
@@ -65,13 +67,21 @@ class Likelihood:
         grid = [jnp.asarray(x) for x in np.indices(self.events.box)]
         self._ways = np.stack([np.asarray(way) for way in self.events.ways(grid)])
         self._plan: Plan | None = None
+        self._last: tuple[tuple, Evaluation] | None = None
 
     def evaluate(self, log_constants: Float[np.ndarray, "constant"], noise: Params) -> Evaluation:
-        """Log-likelihoods and slopes, in the windows of the plan."""
+        """Log-likelihoods and slopes, in the windows of the plan; asked again for the same place, the same answer."""
+        plan = self._current_plan(log_constants, noise)
+        place = (plan, log_constants.tobytes(), tuple(np.asarray(noise[name]).tobytes() for name in sorted(noise)))
+        if self._last is None or self._last[0] != place:
+            self._last = place, self._evaluated(log_constants, noise)
+        return self._last[1]
+
+    def _evaluated(self, log_constants: Float[np.ndarray, "constant"], noise: Params) -> Evaluation:
         log_likelihoods, lost = np.zeros(len(self.data)), np.zeros(len(self.data))
         slope = np.zeros(len(log_constants))
         noise_slope = {name: np.zeros(np.shape(value)) for name, value in noise.items()}
-        impossible = []
+        impossible, edges, box = [], np.zeros(len(self.events.box)), np.array(self.events.box)
         for block, found in self._all(log_constants, noise):
             real = block.series >= 0
             log_norms = np.asarray(found.log_norms)
@@ -82,7 +92,9 @@ class Likelihood:
             for step, k in np.argwhere((log_norms < NEVER / 2) & real):
                 rows = block.rows[step:, k]
                 impossible.append(int(rows[rows >= 0][0]))
-        return Evaluation(log_likelihoods, slope, noise_slope, lost, min(impossible, default=None))
+            above = np.moveaxis(np.asarray(block.steps.offset), 1, 0) == (box - block.window)[:, None, None]
+            edges += (np.asarray(found.highest) * (above & (block.rows >= 0))).sum((1, 2)) / self.data.n_observations
+        return Evaluation(log_likelihoods, slope, noise_slope, lost, edges, min(impossible, default=None))
 
     def settled(self, log_constants: Float[np.ndarray, "constant"], noise: Params) -> Evaluation:
         """The same with windows wide enough: widened until next to nothing is lost, or they are the whole box."""
@@ -140,16 +152,6 @@ class Likelihood:
         """Cells times substeps of one evaluation."""
         return self._current_plan(log_constants, noise).work
 
-    def edges(self, log_constants: Float[np.ndarray, "constant"], noise: Params) -> Float[np.ndarray, "species"]:
-        """Probability of the largest count of each species at an average observation, given all of its series."""
-        total, box = np.zeros(len(self.events.box)), np.array(self.events.box)
-        for block, found in self._all(log_constants, noise):
-            there = (block.rows >= 0) & (
-                np.moveaxis(np.asarray(block.steps.offset), 1, 0) == (box - block.window)[:, None, None]
-            )
-            total += [np.asarray(m)[:, -1][seen].sum() for m, seen in zip(found.marginals, there, strict=False)]
-        return total / self.data.n_observations
-
     def _all(self, log_constants: Float[np.ndarray, "constant"], noise: Params) -> list[tuple[Block, Filtered]]:
         """Every block, several at once where there are several cores."""
         plan = self._current_plan(log_constants, noise)
@@ -159,8 +161,7 @@ class Likelihood:
         def one(block: Block) -> Filtered:
             return filtered(self.events, self.readings, *place, self.law, block.steps, window=block.window)
 
-        at_once = (os.cpu_count() or 1) if jax.default_backend() == "cpu" else 1
-        with ThreadPoolExecutor(at_once) as pool:
+        with ThreadPoolExecutor(min(os.cpu_count() or 1, MOST_AT_ONCE)) as pool:
             found = list(pool.map(lambda block: jax.block_until_ready(one(block)), plan.blocks))
         return list(zip(plan.blocks, found, strict=True))
 
@@ -172,8 +173,8 @@ class Likelihood:
         scales = np.asarray(self.events.scales(jnp.exp(jnp.asarray(log_constants))))
         rates = scales.reshape(-1, *[1] * len(self.events.box)) * self._ways
         if self._plan is None or not self._plan.bears(rates.sum(0), noise):
-            choices = {"headroom": self.headroom, "width": self.width}
-            self._plan = make_plan(self.data, self.events, self.readings, rates, noise, **choices)
+            described = self.data, self.events, self.readings, rates, noise
+            self._plan = make_plan(*described, headroom=self.headroom, width=self.width, before=self._plan)
         return self._plan
 
 

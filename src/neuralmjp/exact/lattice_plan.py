@@ -25,10 +25,11 @@ REACH = 2.0  # half width of a bridge, per root of the expected jumps in the gap
 LEAST_REACH = 1.0
 NOISE_HEADROOM = 0.2  # parameters of the noise may change so much before a plan is made again
 MOST_SUBSTEPS = 200  # of an average gap
+TOO_LARGE = 1.5  # cells of a window, over those needed
 WIDTH_STEP = 4  # windows are multiples of this
 CELLS_AT_ONCE = 1024  # on a processor: enough to keep it busy, few enough for its first cache
-BYTES_AT_ONCE = 4 << 30  # on an accelerator: of laws kept for the way back
-MOST_TOGETHER = 2048  # series
+BYTES_AT_ONCE = 8 << 30  # on an accelerator: of laws kept for the way back
+MOST_TOGETHER = 8192  # series
 COMPILE_SECONDS, SECONDS_PER_CELL, EVALUATIONS = 3.0, 2e-7, 40  # what one more shape costs, and what it may save
 
 
@@ -41,7 +42,7 @@ class Block(NamedTuple):
     steps: Steps
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Plan:
     """A data set in blocks, for constants whose exit rates stay below `exits` and noise near `noise`."""
 
@@ -70,6 +71,7 @@ def make_plan(
     *,
     headroom: float,
     width: float,
+    before: Plan | None = None,
 ) -> Plan:
     """Windows, substeps and blocks for these data.
 
@@ -77,6 +79,7 @@ def make_plan(
         rates: of every event in every cell of the box.
         headroom: exit rates may grow by this factor before the plan no longer serves.
         width: 1, or more where too much probability was lost.
+        before: a plan whose shapes are used again where they are not much too large.
     """
     exits = headroom * rates.sum(0)
     low, high = gap_ranges(data, readings, noise, rates, np.array(events.changes), events.box, width)
@@ -88,9 +91,17 @@ def make_plan(
     needed[alone] = events.box
     blocks = []
     for some in _classes(needed, data.lengths):
-        window = tuple(int(n) for n in needed[some].max(0))
+        window = _used_before(tuple(int(n) for n in needed[some].max(0)), before)
         blocks += _blocks(data, some, low, high, first, window, events.box, exits)
     return Plan(tuple(blocks), exits, {name: np.array(value) for name, value in noise.items()}, width)
+
+
+def _used_before(window: tuple[int, ...], before: Plan | None) -> tuple[int, ...]:
+    """A window for which a program is compiled already, if one is large enough and not much larger."""
+    used = {block.window for block in before.blocks} if before is not None else set()
+    fits = [one for one in used if all(a >= b for a, b in zip(one, window, strict=True))]
+    best = min(fits, key=np.prod, default=window)
+    return best if np.prod(best) <= TOO_LARGE * np.prod(window) else window
 
 
 def _largest(sizes: Int[np.ndarray, "gap"], first: Int[np.ndarray, "boundary"]) -> Int[np.ndarray, "series"]:
@@ -284,8 +295,9 @@ def _largest_in_windows(exits: Float[np.ndarray, "..."], window: tuple[int, ...]
 
 
 def _rounded(n_steps: int) -> int:
-    """A few lengths only: each a fifth longer than the one before."""
-    return int(np.ceil(16 * 1.2 ** np.ceil(np.log(max(n_steps, 16) / 16) / np.log(1.2))))
+    """A few lengths only: 16, 24, 32, 48, 64, 96, ... Padding takes memory, but no time."""
+    power = 2 ** int(np.ceil(np.log2(max(n_steps, 16))))
+    return 3 * power // 4 if n_steps <= 3 * power // 4 and power > 16 else power
 
 
 def _together(n_series: int, n_steps: int, n_cells: int) -> int:
@@ -295,7 +307,7 @@ def _together(n_series: int, n_steps: int, n_cells: int) -> int:
     else:
         most = int(np.clip(BYTES_AT_ONCE // (8 * n_cells * (n_steps + 4 * MOST_TERMS)), 1, MOST_TOGETHER))
     n_blocks = -(-n_series // most)
-    return -(-n_series // n_blocks) if n_blocks == 1 else 2 ** int(np.log2(most))
+    return -(-n_series // n_blocks)
 
 
 def _borne() -> Float[np.ndarray, "terms"]:
