@@ -33,12 +33,9 @@ def lay_out(data: TimeSeries, substeps: Int[np.ndarray, "gap"], size: int) -> li
     n_blocks = -(-len(data) // size)
     size = -(-len(data) // n_blocks)
     groups = np.split(order, range(size, len(order), size))
-    lengths = [_rounded(int(steps[group].max())) if n_blocks > 1 else int(steps.max()) for group in groups]
+    longest = np.array([steps[group].max() for group in groups])
+    lengths = np.ceil(LONGER ** np.ceil(np.log(longest) / np.log(LONGER))).astype(int).tolist()
     return [_laid(data, substeps, first_gap, *one, size) for one in zip(groups, lengths, strict=True)]
-
-
-def _rounded(n: int) -> int:
-    return int(np.ceil(LONGER ** np.ceil(np.log(n) / np.log(LONGER))))
 
 
 def _laid(
@@ -56,7 +53,7 @@ def _laid(
     values = np.full((size, longest, data.n_features), np.nan)
     for b, i in enumerate(series):
         rows = slice(data.offsets[i], data.offsets[i + 1])
-        times, length = data.times[rows], data.lengths[i]
+        times, length = data.times[rows], int(data.lengths[i])
         parts = substeps[first_gap[i] : first_gap[i] + length - 1]
         lasting = np.repeat(np.diff(times) / parts, parts)
         starts = np.concatenate([[0], np.cumsum(parts)])

@@ -1,7 +1,7 @@
 """A reaction network as a product of ladders, one species each: the variational E step of Opper & Sanguinetti (2007).
 
 The rate of an event is k T_1(x_1) T_2(x_2) ..., and it moves one species alone. The posterior is sought among
-independent species. Where all but one are held fixed, the best law of that one is known: paths of its ladder, weighed by
+independent species. Where all but one are held fixed, the best law of that one is known: its paths are weighed by
 
     product of base rates k T_s(n) exp(sum of E[log T_s'] over the others) over its jumps
     x exp(- integral of V(n, t)),   V = sum of E[f] given n over all events - sum of N_e log T_s(n) over others' events
@@ -93,7 +93,6 @@ class Beliefs(NamedTuple):
     entropies: Float[Array, "species series"]
 
 
-@eqx.filter_jit
 def swept(
     ladders: Ladders,
     block: Block,
@@ -132,6 +131,7 @@ def _leaving(
     return lost - jnp.einsum("ejb,en->jbn", beliefs.numbers[needed], ladders.logs[species][needed])
 
 
+@eqx.filter_jit
 def _updated(
     ladders: Ladders,
     block: Block,
@@ -185,11 +185,14 @@ def _log_partition(
 ) -> Float[Array, "series"]:
     """Log of the sum of all weights of paths, from the last substep to the first."""
 
+    distinct = tuple(dict.fromkeys(changes))
+    alike = jnp.array([[change == one for change in changes] for one in distinct], float)
+
     @jax.checkpoint
     def back(future, now):
         log_jumps, leaving, kick = now
-        jumps = ways[:, None, :] * jnp.exp(log_jumps)[..., None]
-        future = _weighed_back(future, jumps, leaving, changes, terms)
+        jumps = jnp.einsum("ce,en,eb->cbn", alike, ways, jnp.exp(log_jumps))
+        future = _weighed_back(future, jumps, leaving, distinct, terms)
         top = jax.lax.stop_gradient(kick.max(-1, keepdims=True))
         future = future * jnp.exp(kick - top)
         size = jax.lax.stop_gradient(future.max(-1, keepdims=True))
@@ -218,6 +221,7 @@ def _weighed_back(
     return total * jnp.exp(-middle)
 
 
+@eqx.filter_jit
 def expected_log_density(
     readings: Readings,
     noise: Params,
@@ -272,6 +276,7 @@ def expected_log_likelihood(
     return result
 
 
+@eqx.filter_jit
 def bound(
     ladders: Ladders, block: Block, beliefs: Beliefs, scales: Float[Array, "event"], readings: Readings, noise: Params
 ) -> Float[Array, "series"]:

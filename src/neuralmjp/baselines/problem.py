@@ -32,7 +32,7 @@ from .rough import rough_counts, substeps_needed
 
 LEAST_SD = 1e-2  # of Gaussian noise: whole numbers read without noise would have none
 CUT = 1e-7  # left out of the exponential series at the edge of the box, where it is least accurate
-TERMS = (8, 12, 16, 24, 32, 48)  # even, so that the series of a negative number is positive
+TERMS = (12, 24, 48)  # even, so that the series of a negative number is positive
 SETTLED = 1e-4  # nats that the last sweep may still have gained
 
 
@@ -163,8 +163,8 @@ def swept_all(
     lost = np.flatnonzero(~np.isfinite(bounds))
     if lost.size:
         raise InputError(
-            f"series {problem.data.names[lost[0]]!r} cannot happen in this network: its box, its reactions or its noise "
-            "do not allow what was read"
+            f"series {problem.data.names[lost[0]]!r} cannot happen in this network: its box, its reactions or "
+            "its noise do not allow what was read"
         )
     return result, bounds
 
