@@ -3,20 +3,24 @@
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
 from ..emissions.readings import Noise, Readings
 from ..errors import InputError
-from ..exact.lattice_fit import LatticeFit, Progress, fit_lattice
+from ..exact.lattice_fit import Progress, fit_lattice
 from ..exact.lattice_likelihood import Likelihood
-from ..exact.lattice_report import lattice_information, lattice_intervals, lattice_warnings, log_covariance
 from ..exact.lattice_start import check_readable, crude_start
 from ..fitted_network import FittedNetwork, matched
 from ..mjp.precision import in_double_precision
 from ..systems import ReactionNetwork
 from ..timeseries import TimeSeries
+from ..training.config import Config, PosteriorName, Preset
+from ..training.coupled import CoupledTrained, coupled_preset
+from .coupled import fitted_by_networks, fitted_by_sweeps, train_network
+from .lattice import assemble_network
 
 Engine = Literal["auto", "exact", "neural", "meanfield"]
 MOST_CELLS = 5_000_000  # of a box that the exact engine takes on
@@ -58,9 +62,9 @@ class NetworkMJP:
     restarts: int = 1
     seed: int = 0
     intervals: bool = True
-    posterior: str = "tilted"
-    preset: str = "quick"
-    config: Any = None
+    posterior: PosteriorName = "tilted"
+    preset: Preset = "quick"
+    config: Config | None = None
     changes: dict[str, Any] | None = None
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
@@ -80,8 +84,20 @@ class NetworkMJP:
         return self.fit(data, progress)
 
     @in_double_precision
-    def fit(self, data: TimeSeries, progress: Progress = lambda *_: None) -> FittedNetwork:
-        """Find the constants and the noise, and how well the data determine them."""
+    def fit(
+        self,
+        data: TimeSeries,
+        progress: Progress = lambda *_: None,
+        *,
+        folder: Path | None = None,
+        resume: bool = False,
+    ) -> FittedNetwork:
+        """Find the constants and the noise, and how well the data determine them.
+
+        Args:
+            folder: where the neural engine keeps a checkpoint while training.
+            resume: go on from it.
+        """
         began = time.perf_counter()
         data, readings = self.observed(data)
         check_readable(data, readings, self.network.box)
@@ -89,7 +105,9 @@ class NetworkMJP:
         if engine == "auto":
             engine, why = self._chosen(data, readings)
         if engine != "exact":
-            raise InputError(f"the {engine} engine for reaction networks is not available yet{why}; use exact")
+            fitted = self._by_mean_field(engine, data, readings, progress, folder, resume)
+            fitted = replace(fitted, message=f"{fitted.message}{why}")
+            return replace(fitted, seconds=time.perf_counter() - began)
         found = fit_lattice(
             data,
             self.network,
@@ -105,6 +123,56 @@ class NetworkMJP:
         found = replace(found, message=f"{found.message}{why}")
         fitted = assemble_network(found, self.network, self.initial, seed=self.seed, intervals=self.intervals)
         return replace(fitted, seconds=time.perf_counter() - began)
+
+    def configuration(self) -> Config:
+        """Every choice of the neural engine's training."""
+        chosen = coupled_preset(self.preset, self.posterior) if self.config is None else self.config
+        return chosen.changed(**(self.changes or {}))
+
+    def train(
+        self,
+        data: TimeSeries,
+        progress: Progress = lambda *_: None,
+        *,
+        folder: Path | None = None,
+        resume: bool = False,
+    ) -> CoupledTrained:
+        """Train the neural engine: the bound term by term, its history, the posterior of other data."""
+        data, readings = self.observed(data)
+        check_readable(data, readings, self.network.box)
+        return train_network(
+            data,
+            self.network,
+            readings,
+            config=self.configuration(),
+            initial=self.initial,
+            start=self.start,
+            restarts=self.restarts,
+            seed=self.seed,
+            progress=progress,
+            folder=folder,
+            resume=resume,
+        )
+
+    def _by_mean_field(
+        self,
+        engine: Engine,
+        data: TimeSeries,
+        readings: Readings,
+        progress: Progress,
+        folder: Path | None,
+        resume: bool,
+    ) -> FittedNetwork:
+        tractable = self._chosen(data, readings)[0] == "exact"
+        choices: dict[str, Any] = {"initial": self.initial, "seed": self.seed, "intervals": self.intervals}
+        if engine == "meanfield":
+            return fitted_by_sweeps(
+                data, self.network, readings, start=self.start, tractable=tractable, progress=progress, **choices
+            )
+        trained = self.train(data, progress, folder=folder, resume=resume)
+        if self.intervals:
+            progress("intervals", 1.0)
+        return fitted_by_networks(trained, data, tractable=tractable, **choices)
 
     def observed(self, data: TimeSeries) -> tuple[TimeSeries, Readings]:
         """The columns that are read, in order, and how."""
@@ -140,38 +208,3 @@ class NetworkMJP:
         if work > MOST_WORK:
             return "neural", f" ({work:.1e} cells x substeps, more than {MOST_WORK:.0e} for the exact engine)"
         return "exact", f"; exact, since the likelihood is tractable: {work:.1e} cells x substeps"
-
-
-@in_double_precision
-def assemble_network(
-    fit: LatticeFit, network: ReactionNetwork, initial: str, *, seed: int, intervals: bool
-) -> FittedNetwork:
-    """The fitted network that people use, with intervals from the curvature of the likelihood."""
-    constants = dict(zip(network.parameters, np.exp(fit.log_constants).tolist(), strict=True))
-    readings, data = fit.likelihood.readings, fit.likelihood.data
-    n = fit.packing.n_constants
-    information = lattice_information(fit) if intervals else None
-    at_edge = dict(zip(network.species, fit.evaluation.edges.tolist(), strict=True))
-    return FittedNetwork(
-        engine="exact",
-        network=network.with_parameters(**constants),  # type: ignore[arg-type]
-        readings=readings,
-        noise=fit.noise,
-        time_unit=data.time_unit,
-        value_names=data.value_names,
-        log_likelihood=fit.evaluation.total,
-        n_parameters=len(fit.theta),
-        n_observations=data.n_observations,
-        converged=fit.converged,
-        message=fit.message,
-        intervals={} if information is None else lattice_intervals(fit, information),
-        log_covariance=np.full((n, n), np.nan) if information is None else log_covariance(fit, information),
-        uncertainty="none" if information is None else "observed information",
-        warnings=lattice_warnings(fit, information, at_edge, network.largest),
-        seconds=0.0,
-        seed=seed,
-        initial=initial,
-        restarts=tuple(fit.restarts.tolist()),
-        truncated=float(fit.evaluation.lost.sum()),
-        at_edge=at_edge,
-    )

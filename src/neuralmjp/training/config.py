@@ -48,6 +48,7 @@ class Config:
         kl_warmup: steps over which the divergence gains its weight.
         potentials: of counts in a mean field: a "polynomial" around a guess in closed form, or "free" for each count.
         piece_jumps: time is cut into pieces with so many expected jumps of a species in a mean field.
+        sweeps: of coordinate ascent in a mean field, from what the networks propose.
         curriculum: (n, steps, more): n observations per series for so many steps, then more of them until all are
             used after `more` further steps; None uses all from the start.
         fixed_spread: steps for which the emission's spread keeps its starting value.
@@ -90,6 +91,7 @@ class Config:
     kl_warmup: int = 0
     potentials: Literal["polynomial", "free"] = "polynomial"
     piece_jumps: float = 0.3
+    sweeps: int = 1
     curriculum: tuple[int, int, int] | None = None
     fixed_spread: int = 0
     round_steps: int = 100

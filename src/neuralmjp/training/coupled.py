@@ -5,6 +5,7 @@ import json
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from ..emissions.emission import Params
 from ..emissions.readings import Readings
 from ..errors import InputError
 from ..posteriors.coupling import Coupling
+from ..priors.generator import ExplicitParameters
 from ..systems import ReactionNetwork
 from ..timeseries import TimeSeries
 from .blocks import in_windows
@@ -30,7 +32,8 @@ from .problem import dtype_of, in_precision
 from .run import Descent, Progress, descend
 from .trained import of_restart
 
-OFTEN = 0.95  # quantile of the exit rates of a species, at the readings, that pieces of time are made for
+MOST_PIECES = 64  # of one gap: beyond that nothing is known in its middle that pieces could resolve
+UNEVEN = 1.5  # a series is cut into at most so many times the pieces of an average one: all cost as much as the longest
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,7 @@ class CoupledProblem:
     config: Config
     seed: int
     sizes: Sizes
+    speed: Float[np.ndarray, "constant"]  # logarithms of constants for which time is cut into pieces
     block: CountBlock
     first: tuple[tuple[int, int], ...]
     starts: tuple[tuple[np.ndarray, Params], ...]  # of each restart: logarithms of the constants, and the noise
@@ -90,7 +94,9 @@ class CoupledTrained:
     """Networks and the bound they reach."""
 
     setup: CoupledSetup
+    network: ReactionNetwork
     sizes: Sizes
+    speed: Float[np.ndarray, "constant"]
     all_networks: tuple[Networks, ...]  # of each restart
     histories: tuple[tuple[dict[str, Any], ...], ...]
     evaluated: tuple[CountsEvaluated, ...]  # of each restart on the training data, in double precision
@@ -131,8 +137,8 @@ class CoupledTrained:
 
     def evaluate(self, data: TimeSeries) -> CountsEvaluated:
         """The bound, and the posterior at the observations, of other data."""
-        found = evaluated_precisely(self.setup, [self.networks], data, self.sizes)
-        return found[0]
+        pieces = pieces_of(data, self.network, self.setup.readings, self.speed, self.setup.config)
+        return evaluated_precisely(self.setup, [self.networks], data, self.sizes, pieces)[0]
 
 
 def coupled_preset(name: Preset, posterior: PosteriorName) -> Config:
@@ -170,44 +176,85 @@ def train_coupled(
     began = time.perf_counter()
     data = in_windows(data, config.window)
     with in_precision(config):
-        sizes = Sizes.of(data, piece_length(data, network, readings, starts[0][0], config))
-        block = make_count_block(data, sizes, config.horizon, dtype_of(config))
+        sizes, speed = Sizes.of(data), np.median([theta for theta, _ in starts], axis=0)
+        block = make_count_block(
+            data, sizes, pieces_of(data, network, readings, speed, config), config.horizon, dtype_of(config)
+        )
         whole = tuple((0, n - 1) for n in network.box)
         problem = CoupledProblem(
-            data, network, readings, config, seed, sizes, block, whole if first is None else first, tuple(starts)
+            data, network, readings, config, seed, sizes, speed, block, first or whole, tuple(starts)
         )
         end = descend(problem, began, folder=folder, resume=resume, progress=progress)
     return _concluded(problem, end)
 
 
-def piece_length(
-    data: TimeSeries, network: ReactionNetwork, readings: Readings, theta: np.ndarray, config: Config
-) -> float:
-    """How long a piece of time may be: few jumps of any species, at most counts that were read."""
+def pieces_of(
+    data: TimeSeries, network: ReactionNetwork, readings: Readings, theta: Float[np.ndarray, "constant"], config: Config
+) -> Float[np.ndarray, "observation"]:
+    """Pieces of the time after each observation: few jumps of any species in each, at the counts that were read."""
     counts = np.full((data.n_observations, len(network.species)), np.nan)
     for column, species in enumerate(readings.columns):
         for s in species:
             counts[:, s] = data.values[:, column] / len(species)
     top = np.array(network.largest)
-    counts = np.where(np.isnan(counts), top / 2, np.clip(counts, 0, top)).round().astype(int)
+    typical = np.where(np.isnan(counts).all(0), top / 2, np.nanmedian(np.nan_to_num(counts), axis=0))
+    counts = np.clip(np.where(np.isnan(counts), typical, counts), 1, top).round().astype(int)
     events = network.events()
-    chosen = counts[:: max(len(counts) // 10_000, 1)]
-    ways = np.stack([np.asarray(x) for x in events.ways([jnp.asarray(x) for x in chosen.T])])
-    rates = np.asarray(events.scales(jnp.exp(jnp.asarray(theta))))[:, None] * ways
+    with jax.enable_x64(True):
+        ways = np.stack(events.ways([jnp.asarray(x) for x in counts.T]))
+        rates = np.asarray(events.scales(jnp.exp(jnp.asarray(theta))))[:, None] * ways
     changes = np.array(events.changes) != 0
-    fastest = max(float(np.quantile(rates[changes[:, s]].sum(0), OFTEN)) for s in range(changes.shape[1]))
-    return min(config.piece_jumps / max(fastest, 1e-300), float(np.max(data.gaps)))
+    fastest = np.max([rates[changes[:, s]].sum(0) for s in range(changes.shape[1])], axis=0)
+    last = data.offsets[1:] - 1
+    after = np.append(np.diff(data.times), 0.0)
+    after[last] = 0.0
+    fastest[:-1] = np.maximum(fastest[:-1], fastest[1:])
+    pieces = np.ceil(np.minimum(after * fastest / config.piece_jumps, MOST_PIECES))
+    of_series = np.add.reduceat(pieces, data.offsets[:-1])
+    share = np.minimum(UNEVEN * max(of_series.mean(), data.lengths.mean()) / np.maximum(of_series, 1), 1.0)
+    return np.repeat(share, data.lengths) * pieces
 
 
 def evaluated_precisely(
-    setup: CoupledSetup, all_networks: Sequence[Networks], data: TimeSeries, sizes: Sizes
+    setup: CoupledSetup,
+    all_networks: Sequence[Networks],
+    data: TimeSeries,
+    sizes: Sizes,
+    pieces: Float[np.ndarray, "observation"],
 ) -> list[CountsEvaluated]:
     """The bound in double precision, whatever the networks were trained in: rounding must not lift it."""
     with jax.enable_x64(True):
-        block = make_count_block(data, sizes, setup.config.horizon, np.float64)
+        block = make_count_block(data, sizes, pieces, setup.config.horizon, np.float64)
         batch = min(setup.config.batch, block.n_series)
         doubled = jax.tree.map(lambda x: jnp.asarray(x, jnp.float64), list(all_networks))
         return [evaluate_all(setup, networks, block, batch) for networks in doubled]  # type: ignore[misc]
+
+
+def information_of(trained: CoupledTrained, data: TimeSeries) -> Float[np.ndarray, "parameter parameter"]:
+    """Outer products of the slopes of each series' bound by the logarithms of the constants and the learned noise."""
+    setup, networks = trained.setup, trained.networks
+    with jax.enable_x64(True):
+        pieces = pieces_of(data, trained.network, setup.readings, trained.speed, setup.config)
+        block = make_count_block(data, trained.sizes, pieces, setup.config.horizon, np.float64)
+        doubled = jax.tree.map(lambda x: jnp.asarray(x, jnp.float64), networks)
+        batch = min(setup.config.batch, block.n_series)
+        slopes = jax.tree.map(np.asarray, _slopes(setup, doubled, block, batch))
+    free = setup.readings.learned(trained.noise)
+    columns = [slopes[0], *(slopes[1][name][:, np.asarray(free[name])] for name in slopes[1])]
+    each = np.concatenate(columns, axis=1)
+    return each.T @ each
+
+
+@partial(jax.jit, static_argnames=("setup", "batch"))
+def _slopes(setup: CoupledSetup, networks: Networks, block: CountBlock, batch: int) -> tuple[Array, dict[str, Array]]:
+    theta, noise = networks.prior.draw(None), networks.emission
+
+    def bound(theta, noise, row):
+        at = eqx.tree_at(lambda n: (n.prior, n.emission), networks, (ExplicitParameters(theta), noise))
+        return setup.evaluate(at, block.take(row[None]), key=None).terms.elbo[0]
+
+    slope = jax.grad(bound, argnums=(0, 1))
+    return jax.lax.map(lambda row: slope(theta, noise, row), jnp.arange(block.n_series), batch_size=batch)
 
 
 def _concluded(problem: CoupledProblem, end: Descent) -> CoupledTrained:
@@ -216,7 +263,8 @@ def _concluded(problem: CoupledProblem, end: Descent) -> CoupledTrained:
     for k in range(len(problem.starts)):
         networks, average = (of_restart(tree, k) for tree in (state.networks, state.average))
         all_networks.append(eqx.tree_at(lambda n: (n.prior, n.emission, n.initial), networks, average))
-    found = evaluated_precisely(end.setup, all_networks, problem.data, problem.sizes)
+    pieces = pieces_of(problem.data, problem.network, problem.readings, problem.speed, problem.config)
+    found = evaluated_precisely(end.setup, all_networks, problem.data, problem.sizes, pieces)
     if not any(np.isfinite(one.terms.elbo).all() for one in found):
         raise InputError(
             "training ended without a finite bound: lower the learning rate, or look for extreme values in the data"
@@ -224,7 +272,9 @@ def _concluded(problem: CoupledProblem, end: Descent) -> CoupledTrained:
     why = "the bound no longer rises" if ledger.settled else f"the limit of {problem.config.steps} steps"
     return CoupledTrained(
         end.setup,
+        problem.network,
         problem.sizes,
+        problem.speed,
         tuple(all_networks),
         tuple(tuple(one) for one in ledger.histories),
         tuple(found),

@@ -73,17 +73,16 @@ class CountBlock(NamedTuple):
 
 
 class Sizes(NamedTuple):
-    """What standardises readings for networks, and how long a piece may be."""
+    """What standardises readings for networks, and the unit of normalised time."""
 
     shift: Float[np.ndarray, "column"]
     scale: Float[np.ndarray, "column"]
     span: float
-    longest: float
 
     @classmethod
-    def of(cls, data: TimeSeries, longest: float) -> "Sizes":
+    def of(cls, data: TimeSeries) -> "Sizes":
         shift, scale = np.nanmean(data.values, axis=0), np.nanstd(data.values, axis=0)
-        return cls(shift, np.where(scale > 0, scale, 1.0), span_of(data), longest)
+        return cls(shift, np.where(scale > 0, scale, 1.0), span_of(data))
 
 
 def span_of(data: TimeSeries) -> float:
@@ -91,8 +90,10 @@ def span_of(data: TimeSeries) -> float:
     return float((data.times[data.offsets[1:] - 1] - data.times[data.offsets[:-1]]).max())
 
 
-def make_count_block(data: TimeSeries, sizes: Sizes, horizon: float, dtype: type) -> CountBlock:
-    """Lay a data set out for training."""
+def make_count_block(
+    data: TimeSeries, sizes: Sizes, pieces: Float[np.ndarray, "observation"], horizon: float, dtype: type
+) -> CountBlock:
+    """Lay a data set out for training; `pieces` is how many the time after each observation should be cut into."""
     length, n_columns = int(data.lengths.max()), data.n_features
     position = np.arange(length)
     valid = position < data.lengths[:, None]
@@ -100,7 +101,7 @@ def make_count_block(data: TimeSeries, sizes: Sizes, horizon: float, dtype: type
     since = data.times[rows] - data.times[data.offsets[:-1], None]
     after = np.where(valid[:, 1:], np.diff(since, axis=1), 0.0)
     # Pieces of each gap; observations at one time need one of no length between them.
-    n_pieces = np.where(valid[:, 1:], np.maximum(np.ceil(after / sizes.longest), 1), 0).astype(int)
+    n_pieces = np.where(valid[:, 1:], np.maximum(np.ceil(pieces[rows[:, :-1]]), 1), 0).astype(int)
     ends = np.cumsum(n_pieces, axis=1)
     n = -(-int(ends[:, -1].max(initial=1)) // PIECES_ROUNDED_TO) * PIECES_ROUNDED_TO
     index = np.arange(n)

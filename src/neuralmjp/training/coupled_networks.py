@@ -4,14 +4,16 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from ..emissions.emission import Params
 from ..emissions.readings import Readings
 from ..objective import Terms
 from ..posteriors.backward_guess import Seen, backward_guess
-from ..posteriors.coupling import Coupling, free_motion, path_divergence, tilted_motion
+from ..posteriors.coupling import Coupling, Motion, free_motion, path_divergence, tilted_motion
 from ..posteriors.mean_field import NEVER, FreeMeanField, TiltedMeanField, law_of
+from ..posteriors.sweep import Beliefs, Swept, beliefs_of, swept, swept_divergence
 from .config import Config
 from .coupled_blocks import CountBlock
 from .networks import Networks, make_encoder, make_prior, sampled
@@ -63,47 +65,120 @@ def make_coupled_networks(setup: CoupledSetup, theta: Any, noise: Params, *, key
     return Networks(make_prior(config, theta, keys[0]), emission, jnp.zeros(0), posterior)
 
 
+class Rules(NamedTuple):
+    """The model's own parameters, in the form that the bound needs."""
+
+    log_scales: Float[Array, "event"]
+    noise: Params
+
+
 def evaluate_counts(
     setup: CoupledSetup, networks: Networks, block: CountBlock, *, key: Array | None
 ) -> CountsEvaluated:
     """The bound, term by term. Without a key nothing is random."""
     keys = (None,) * 3 if key is None else tuple(jax.random.split(key, 3))
-    coupling, posterior = setup.coupling, networks.posterior
-    log_scales = coupling.log_scales(networks.prior.draw(keys[0])).astype(block.durations.dtype)
-    durations, pieces, seen = block.durations.T, block.pieces, block.seen_at_ends
-    log_prior = jnp.asarray(first_law(setup), durations.dtype)
-    if isinstance(posterior, TiltedMeanField):
-        along, start = backward_guess(
-            coupling, setup.readings, networks.emission, log_scales, durations, seen, block.at_start
-        )
-        potentials, at_first = posterior.potentials(coupling, block.inputs, pieces, along, start, key=keys[1])
-        first = law_of(coupling, at_first + log_prior)
-        motion = tilted_motion(coupling, first, coupling.tilts(potentials), log_scales, durations)
-    else:
-        assert isinstance(posterior, FreeMeanField)
-        logits, rates = posterior.process(coupling, block.inputs, pieces, key=keys[1])
-        first = law_of(coupling, logits + log_prior)
+    coupling, posterior, durations = setup.coupling, networks.posterior, block.durations.T
+    log_scales = coupling.log_scales(networks.prior.draw(keys[0])).astype(durations.dtype)
+    rules = Rules(log_scales, networks.emission)
+    if isinstance(posterior, FreeMeanField):
+        logits, rates = posterior.process(coupling, block.inputs, block.pieces, key=keys[1])
+        first = law_of(coupling, logits + first_law(setup, durations.dtype))
         motion = free_motion(coupling, first, rates * (durations / block.span)[..., None, None])
-    fixed = jax.lax.stop_gradient(motion) if setup.config.two_step else motion
-    path_kl = path_divergence(coupling, fixed, log_scales, durations)
-    away = jnp.log(jnp.where(first > 0, first, 1.0)) - jnp.where(first > 0, log_prior, 0.0)
-    initial_kl = (first * away).sum((-2, -1))
-    how = "expectation" if keys[2] is None else setup.config.reconstruction
-    shown = motion.laws if how == "expectation" else sampled(motion.laws, how, keys[2])
-    later = reconstructed(setup, networks.emission, shown[1:], seen, relaxed=how != "expectation")
-    at_once = reconstructed(setup, networks.emission, shown[:1], block.at_start, relaxed=how != "expectation")
-    terms = Terms(later.sum(0) + at_once.sum(0), path_kl, initial_kl)
-    laws = jnp.take_along_axis(jnp.moveaxis(motion.laws, 0, 1), block.nodes[:, :, None, None], axis=1)
-    return CountsEvaluated(terms, laws)
+        terms = bound_of(setup, rules, block, motion, key=keys[2])
+        return CountsEvaluated(terms, at_observations(block, motion.laws))
+    assert isinstance(posterior, TiltedMeanField)
+    held = jax.lax.stop_gradient(rules) if setup.config.sweeps else rules
+    along, start = backward_guess(
+        coupling, setup.readings, held.noise, held.log_scales, durations, block.seen_at_ends, block.at_start
+    )
+    potentials, at_first = posterior.potentials(coupling, block.inputs, block.pieces, along, start, key=keys[1])
+    motion = moved(setup, held, block, potentials, at_first)
+    if not setup.config.sweeps:
+        return CountsEvaluated(bound_of(setup, rules, block, motion, key=None), at_observations(block, motion.laws))
+    # Networks learn from the bound of what they propose, parameters from that of what sweeps make of it.
+    proposed = bound_of(setup, held, block, motion, key=None).elbo
+    beliefs = beliefs_of(coupling, jax.lax.stop_gradient(motion), held.log_scales)
+    found = improved(setup, held, block, beliefs)
+    for _ in range(setup.config.sweeps - 1):
+        found = improved(setup, held, block, found.beliefs)
+    beliefs = found.beliefs
+    path_kl = swept_divergence(coupling, found, rules.log_scales, durations)
+    at_start = initial_divergence(setup, beliefs.laws[0])
+    seen = seen_of(setup, rules.noise, block, beliefs.laws, relaxed=False)
+    terms = Terms(seen + proposed - jax.lax.stop_gradient(proposed), path_kl, at_start)
+    return CountsEvaluated(terms, at_observations(block, beliefs.laws))
 
 
-def first_law(setup: CoupledSetup) -> Float[Array, "species count"]:
+def moved(setup: CoupledSetup, rules: Rules, block: CountBlock, potentials: Array, at_first: Array) -> Motion:
+    """The mean field with these potentials."""
+    first = law_of(setup.coupling, at_first + first_law(setup, at_first.dtype))
+    tilts = setup.coupling.tilts(potentials)
+    return tilted_motion(setup.coupling, first, tilts, rules.log_scales, block.durations.T)
+
+
+def improved(setup: CoupledSetup, rules: Rules, block: CountBlock, beliefs: Beliefs) -> Swept:
+    """After one sweep of coordinate ascent."""
+    ends, start = (
+        read_by_count(setup, rules.noise, laws, seen)
+        for laws, seen in ((beliefs.laws[1:], block.seen_at_ends), (beliefs.laws[:1], block.at_start))
+    )
+    at_first = start[0] + first_law(setup, start.dtype)
+    return swept(setup.coupling, beliefs, rules.log_scales, block.durations.T, ends, at_first)
+
+
+def bound_of(setup: CoupledSetup, rules: Rules, block: CountBlock, motion: Motion, *, key: Array | None) -> Terms:
+    """The terms of a mean field; with a key from a sample of its states, if so configured."""
+    coupling, config = setup.coupling, setup.config
+    fixed = jax.lax.stop_gradient(motion) if config.two_step else motion
+    path_kl = path_divergence(coupling, fixed, rules.log_scales, block.durations.T)
+    relaxed = key is not None and config.reconstruction != "expectation"
+    shown = sampled(motion.laws, config.reconstruction, key) if relaxed else motion.laws
+    seen = seen_of(setup, rules.noise, block, shown, relaxed=relaxed)
+    return Terms(seen, path_kl, initial_divergence(setup, motion.laws[0]))
+
+
+def initial_divergence(setup: CoupledSetup, first: Float[Array, "series species count"]) -> Float[Array, "series"]:
+    """Of the laws at the start from the prior's."""
+    away = jnp.log(jnp.where(first > 0, first, 1.0)) - jnp.where(first > 0, first_law(setup, first.dtype), 0.0)
+    return (first * away).sum((-2, -1))
+
+
+def seen_of(
+    setup: CoupledSetup, noise: Params, block: CountBlock, laws: Float[Array, "node series species count"], *, relaxed
+) -> Float[Array, "series"]:
+    """Expected log density of all readings of a series."""
+    later = reconstructed(setup, noise, laws[1:], block.seen_at_ends, relaxed=relaxed)
+    return later.sum(0) + reconstructed(setup, noise, laws[:1], block.at_start, relaxed=relaxed).sum(0)
+
+
+def at_observations(block: CountBlock, laws: Array) -> Float[Array, "series time species count"]:
+    return jnp.take_along_axis(jnp.moveaxis(laws, 0, 1), block.nodes[:, :, None, None], axis=1)
+
+
+def first_law(setup: CoupledSetup, dtype: Any) -> Float[Array, "species count"]:
     """Logarithm of the prior law at the first observation: even over the counts where a species may start."""
-    counts = jnp.arange(setup.coupling.n_counts)
-    rows = [
-        jnp.where((counts >= low) & (counts <= high), -jnp.log(high - low + 1.0), NEVER) for low, high in setup.start
-    ]
-    return jnp.stack(rows)
+    counts = np.arange(setup.coupling.n_counts)
+    rows = [np.where((counts >= low) & (counts <= high), -np.log(high - low + 1), NEVER) for low, high in setup.start]
+    return jnp.asarray(np.stack(rows), dtype)
+
+
+def read_by_count(
+    setup: CoupledSetup, noise: Params, laws: Float[Array, "node series species count"], seen: Seen
+) -> Float[Array, "node series species count"]:
+    """Expected log density of the readings at each node by the count of each species, the others having their laws."""
+    values, known = (jnp.broadcast_to(x, (*laws.shape[:2], x.shape[-1])) for x in seen)
+    n, result = laws.shape[-1], [jnp.zeros((*laws.shape[:2], laws.shape[-1]), laws.dtype)] * laws.shape[2]
+    for column, species in enumerate(setup.readings.columns):
+        totals = jnp.arange(len(species) * (n - 1) + 1, dtype=laws.dtype)
+        density = jnp.maximum(setup.readings.log_density(noise, column, values[..., column, None], totals), NEVER)
+        there = known[..., column, None]
+        for s in species:
+            rest = [laws[..., r, :] for r in species if r != s]
+            each = density
+            if rest:
+                each = correlated(density, law_of_sum(rest), n)
+            result[s] = result[s] + jnp.where(there, each, 0.0)
+    return jnp.stack(result, axis=-2)
 
 
 def reconstructed(
@@ -125,6 +200,18 @@ def reconstructed(
             each = (law * jnp.maximum(density, NEVER)).sum(-1)
         total = total + jnp.where(known[..., column], each, 0.0)
     return total
+
+
+def correlated(
+    values: Float[Array, "*lead total"], law: Float[Array, "*lead count"], n: int
+) -> Float[Array, "*lead shift"]:
+    """Expected values[k + m] over m, for k below n; not by Fourier, which would not bear values as low as log 0."""
+
+    def term(m, total):
+        share = jax.lax.dynamic_slice_in_dim(law, m, 1, -1)
+        return total + share * jax.lax.dynamic_slice_in_dim(values, m, n, -1)
+
+    return jax.lax.fori_loop(0, law.shape[-1], term, jnp.zeros((*law.shape[:-1], n), law.dtype))
 
 
 def law_of_sum(laws: list[Float[Array, "*lead count"]]) -> Float[Array, "*lead total"]:
