@@ -46,7 +46,8 @@ LAYERS |= {
     "fitted_network": MODEL | {"systems", "exact", "fitted_network_files"},
     "fitted_network_files": MODEL | {"systems", "fitted_files", "fitted_network"},
     "training": MODEL | {"systems", "exact", "encoders", "posteriors", "objective", "training"},
-    "estimators": MODEL | {"systems", "exact", "training", "fitted", "fitted_network", "estimators"},
+    "baselines": MODEL | {"systems", "baselines"},
+    "estimators": MODEL | {"systems", "exact", "baselines", "training", "fitted", "fitted_network", "estimators"},
     "experiments": MODEL | {"systems", "training", "fitted", "estimators", "experiments"},
 }
 NEURAL = ("encoders", "posteriors", "training", "objective", "priors.generator")
@@ -135,9 +136,12 @@ def test_order_of_layers(path):
         assert used <= LAYERS[layer]
 
 
-@pytest.mark.parametrize("path", [p for p in MODULES if name_of(p)[0] in ("exact", "priors")], ids=identity)
+NOT_NEURAL = [path for path in MODULES if name_of(path)[0] in ("exact", "baselines", "priors")]
+
+
+@pytest.mark.parametrize("path", NOT_NEURAL, ids=identity)
 def test_the_exact_engine_needs_nothing_neural(path):
-    """Nor do the rate models that it shares: only the generator knows a network, and they do not know it."""
+    """Nor do baselines and the rate models that it shares: only the generator knows a network, and they not it."""
     if identity(path) != "priors/generator":
         unwanted = tuple(f"neuralmjp.{name}" for name in NEURAL)
         assert not [name for name in imports(path) if name.startswith(unwanted) or name.endswith(".generator")]
