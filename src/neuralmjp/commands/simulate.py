@@ -1,5 +1,6 @@
 """`neuralmjp simulate`: data from a system whose truth is known."""
 
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,11 @@ def run(
 ) -> None:
     if truth is not None and truth.resolve() == out.resolve():
         raise InputError(f"--out and --truth both name {out}: the one would overwrite the other")
-    system = systems.named(name).with_parameters(**assignments(changes))
+    with warnings.catch_warnings(record=True) as notes:  # on how a file was read
+        warnings.simplefilter("always")
+        system = systems.named(name).with_parameters(**assignments(changes))
+    for note in notes:
+        console().print(f"note: {note.message}", soft_wrap=True)
     chosen: dict[str, Any] = {} if grid is None else {"grid": grid}
     simulation = system.simulate(n_series, length, duration=duration, seed=seed, **chosen)
     write(simulation.data, out)

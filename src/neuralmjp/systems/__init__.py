@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from .network_file import parse_network, read_network
     from .predator_prey import lotka_volterra
     from .reaction_network import Reaction, ReactionNetwork
+    from .sbml import SbmlNote, read_sbml
     from .system import Simulation, System
     from .two_mode import TwoMode
 
@@ -40,6 +41,8 @@ _HOMES = {
     "read_network": "network_file",
     "Reaction": "reaction_network",
     "ReactionNetwork": "reaction_network",
+    "SbmlNote": "sbml",
+    "read_sbml": "sbml",
     "Simulation": "system",
     "System": "system",
     "TwoMode": "two_mode",
@@ -68,6 +71,7 @@ __all__ = [
     "IonChannel",
     "Reaction",
     "ReactionNetwork",
+    "SbmlNote",
     "Simulation",
     "System",
     "TwoMode",
@@ -79,6 +83,7 @@ __all__ = [
     "paper_dataset",
     "parse_network",
     "read_network",
+    "read_sbml",
     "schloegl",
     "sir",
     "sis",
@@ -96,11 +101,13 @@ def __getattr__(name: str):
 def named(name: str) -> "System":
     """A system by its command-line name, with the paper's parameters; or a reaction network by the path of its file.
 
+    Files that end in .xml or .sbml are read as SBML, others as text.
+
     >>> named("two-mode").parameters["up"]
     0.2
     """
     if name in SYSTEMS:
         return __getattr__(SYSTEMS[name])()
     if "." in name or "/" in name:
-        return __getattr__("read_network")(name)
+        return __getattr__("read_sbml" if name.endswith((".xml", ".sbml")) else "read_network")(name)
     raise InputError(f"no system {name!r}; there are {', '.join(SYSTEMS)}, or the path of a reaction-network file")
