@@ -38,9 +38,10 @@ def brute_force(network, readings, noise, data, initial="flat"):
         density = emissions(network, readings, noise, series.values)
         ahead, height = [], 0.0
         law = first_law(network, initial)
-        for i, weight in enumerate(density):
-            if i:
-                law = expm_multiply(generator.T * (series.times[i] - series.times[i - 1]), law)
+        clock = series.times[0] if initial == "flat" else 0.0
+        for time, weight in zip(series.times, density, strict=True):
+            law = expm_multiply(generator.T * (time - clock), law)
+            clock = time
             law = law * weight
             height += np.log(law.sum())
             law = law / law.sum()

@@ -214,8 +214,6 @@ def test_bad_data(network, data):
         NetworkMJP(network, noise="poisson").fit(data)
     with pytest.raises(InputError, match="'Z' is seen, but is not among the species X"):
         NetworkMJP(network, seen=["Z"]).fit(data)
-    with pytest.raises(InputError, match="the neural engine for reaction networks is not available yet"):
-        NetworkMJP(network, engine="neural").fit(data)
     with pytest.raises(InputError, match="NetworkMJP has no parameter 'noisy'"):
         estimator.set_params(noisy=1)
     deaths = parse_network("X -> 0 @ death = 0.2\nbox X 30\nnoise none")

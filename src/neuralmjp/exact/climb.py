@@ -26,16 +26,21 @@ LBFGS = {"maxiter": 500, "maxfun": 1000, "ftol": 1e-15, "gtol": GOAL}
 
 
 def climb_hill(
-    uphill: Uphill, start: Float[np.ndarray, "free"], bounds: Float[np.ndarray, "free 2"]
+    uphill: Uphill,
+    start: Float[np.ndarray, "free"],
+    bounds: Float[np.ndarray, "free 2"],
+    curvature: Float[np.ndarray, "free free"] | None = None,
 ) -> tuple[Float[np.ndarray, "free"], float]:
     """The highest point found, and the steepest slope left there, in nats per rough standard error.
 
-    Far from where it was measured the curvature is another: each round stays in a box around its start.
+    Far from where it was measured the curvature is another: each round stays in a box around its start. For the first
+    one it may be given, say by a part of the data.
     """
     best, slope, held = start, np.zeros_like(start), np.zeros(len(start), dtype=bool)
     for _ in range(MOST_BOXES):
         box = np.clip(best[:, None] + [-FARTHEST, FARTHEST], bounds[:, :1], bounds[:, 1:])
-        best, slope = _climb_in(box, uphill, best)
+        best, slope = _climb_in(box, uphill, best, curvature)
+        curvature = None
         edge = _outward(best, slope, box)
         held = edge & ((best <= bounds[:, 0]) | (best >= bounds[:, 1]))
         if (edge == held).all():
@@ -52,11 +57,16 @@ def _steepest(slope: np.ndarray, held: np.ndarray) -> float:
     return float(np.abs(slope[~held]).max(initial=0.0))
 
 
-def _climb_in(box: np.ndarray, uphill: Uphill, start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _climb_in(
+    box: np.ndarray, uphill: Uphill, start: np.ndarray, curvature: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray]:
     """The highest point found in a box, and the slope there in nats per rough standard error."""
     unit = np.ones(len(start))
     if len(start) <= MOST_MEASURED:
-        height, gradient, curvature = _measured(uphill, start, box)
+        if curvature is None:
+            height, gradient, curvature = measured(uphill, start, box)
+        else:
+            height, gradient = uphill(start)
         unit = 1 / np.sqrt(np.clip(curvature.diagonal(), 1.0, 1e12))  # a flat direction: a unit of a logarithm
         start, slope = _newton(box, uphill, start, height, gradient * unit, curvature * unit[:, None] * unit, unit)
         if _steepest(slope, _outward(start, slope, box)) < GOAL:
@@ -72,7 +82,7 @@ def _climb_in(box: np.ndarray, uphill: Uphill, start: np.ndarray) -> tuple[np.nd
     return np.clip(best, box[:, 0], box[:, 1]), -result.jac
 
 
-def _measured(
+def measured(
     uphill: Uphill, theta: np.ndarray, box: np.ndarray
 ) -> tuple[float, np.ndarray, Float[np.ndarray, "free free"]]:
     """Height, gradient, and minus the second derivatives."""

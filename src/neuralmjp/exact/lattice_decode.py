@@ -79,10 +79,9 @@ def forecast(
 ) -> Forecast:
     """Laws at later times: the filter goes on where nothing is read."""
     data, readings = likelihood.data, likelihood.readings
-    later = _later(data, times)
+    later = later_times(data, times)
     longer, rows = _extended(data, later)
-    ahead = Likelihood(longer, network, readings)
-    ahead.law = likelihood.law
+    ahead = Likelihood(longer, network, readings, likelihood.initial)
     laws = {total: table[rows] for total, table in ahead.marginals(log_constants, noise).items()}
     tables = [laws[(s,)] for s in range(len(network.species))]
     counts = [np.stack([_count_quantile(table, q) for table in tables], axis=1).astype(float) for q in PREDICTED]
@@ -137,7 +136,7 @@ def _first_above(cumulative: Float[np.ndarray, "row place"], q: float) -> Int[np
     return (cumulative >= q - 1e-9).argmax(1)
 
 
-def _later(data: TimeSeries, times) -> list[Float[np.ndarray, "_"]]:
+def later_times(data: TimeSeries, times) -> list[Float[np.ndarray, "_"]]:
     """The times of each series, checked."""
     shared = len(times) > 0 and np.ndim(times[0]) == 0
     each = [times] * len(data) if shared else list(times)

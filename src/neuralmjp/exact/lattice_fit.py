@@ -12,7 +12,7 @@ from ..errors import InputError
 from ..mjp.precision import in_double_precision
 from ..systems import ReactionNetwork
 from ..timeseries import TimeSeries
-from .climb import FLAT, climb_hill
+from .climb import FLAT, climb_hill, measured
 from .lattice_likelihood import Evaluation, Likelihood
 from .lattice_start import crude_start
 
@@ -75,6 +75,28 @@ class LatticeFit:
         return self.packing.vector(found.constants, found.noise)
 
 
+class Hill:
+    """The log-likelihood with its slope, as an optimiser sees it; it counts how often it is asked."""
+
+    def __init__(self, likelihood: Likelihood, packing: Packing, what: str, progress: Progress):
+        self.likelihood, self.packing, self.what, self.progress = likelihood, packing, what, progress
+        self.count, self.lowest = 0, 0.0
+
+    def __call__(self, theta: Float[np.ndarray, "free"]) -> tuple[float, Float[np.ndarray, "free"]]:
+        self.count += 1
+        self.progress(self.what, self.count / 50)
+        cliff = self.lowest - LOSS, np.zeros_like(theta)  # optimisers turn back from a cliff, but not from infinity
+        try:
+            found = self.likelihood.evaluate(*self.packing.split(theta))
+        except InputError:  # reactions too fast for any gap
+            return cliff
+        slope = self.packing.vector(found.constants, found.noise)
+        if found.impossible is not None or not (np.isfinite(found.total) and np.isfinite(slope).all()):
+            return cliff
+        self.lowest = min(self.lowest, found.total)
+        return found.total, slope
+
+
 @in_double_precision
 def fit_lattice(
     data: TimeSeries,
@@ -99,25 +121,28 @@ def fit_lattice(
     packing = Packing(len(logs), noise, readings.learned(noise))
     theta = packing.vector(logs, noise)
     bounds = _bounds(packing, theta, readings)
-    part, reached = _part(data), np.array([])
+    part, reached, curvature = _part(data), np.array([]), None
     near = part is not data or restarts > 1
     if near:
-        likelihood = Likelihood(part, network, readings, initial, headroom=FIRST_HEADROOM)
+        whole = set(part.names) <= set(data.names)  # pieces of a series do not begin where it does
+        likelihood = Likelihood(part, network, readings, initial if whole else "flat", headroom=FIRST_HEADROOM)
         likelihood.possible(*packing.split(theta))
-        found = []
+        hill, found = Hill(likelihood, packing, "first climb", progress), []
         for k in range(restarts):
             scatter = SCATTER * np.random.default_rng((seed, k)).normal(size=len(logs)) * (k > 0)
             begin = np.clip(theta + np.pad(scatter, (0, len(theta) - len(logs))), bounds[:, 0], bounds[:, 1])
-            best, _, _ = _climb(likelihood, packing, begin, bounds, "first climb", progress)
-            found.append((likelihood.evaluate(*packing.split(best)).total, best))
+            best, _ = climb_hill(hill, begin, bounds)
+            found.append((hill(best)[0], best))
         reached = np.array([height for height, _ in found])
         theta = found[int(reached.argmax())][1]
+        curvature = measured(hill, theta, bounds)[2] * data.n_observations / part.n_observations
     likelihood = Likelihood(data, network, readings, initial, headroom=HEADROOM if near else FIRST_HEADROOM)
     likelihood.possible(*packing.split(theta))
-    best, steepest, count = _climb(likelihood, packing, theta, bounds, "climb", progress)
+    hill = Hill(likelihood, packing, "climb", progress)
+    best, steepest = climb_hill(hill, theta, bounds, curvature)
     flat = steepest < FLAT
     verdict = "converged" if flat else "stopped before the top"
-    message = f"{verdict}: steepest slope {steepest:.1e} nats per standard error, {count} evaluations"
+    message = f"{verdict}: steepest slope {steepest:.1e} nats per standard error, {hill.count} evaluations"
     top = likelihood.possible(*packing.split(best))
     return LatticeFit(likelihood, packing, best, bounds, top, flat, message, reached)
 
@@ -158,27 +183,3 @@ def _part(data: TimeSeries) -> TimeSeries:
     pieces = data.windows(LONGEST) if data.lengths.max() > 2 * LONGEST else data
     n = max(round(len(pieces) * FIRST / pieces.n_observations), 1)
     return pieces[np.unique(np.linspace(0, len(pieces) - 1, n).round().astype(int))]
-
-
-def _climb(
-    likelihood: Likelihood, packing: Packing, start: np.ndarray, bounds: np.ndarray, what: str, progress: Progress
-) -> tuple[np.ndarray, float, int]:
-    """The highest point found, the steepest slope left there in nats per standard error, and how often we looked."""
-    count, lowest = 0, 0.0
-
-    def uphill(theta: np.ndarray) -> tuple[float, np.ndarray]:
-        nonlocal count, lowest
-        count += 1
-        progress(what, count / 50)
-        try:
-            found = likelihood.evaluate(*packing.split(theta))
-        except InputError:  # reactions too fast for any gap
-            return lowest - LOSS, np.zeros_like(theta)
-        slope = packing.vector(found.constants, found.noise)
-        if found.impossible is not None or not (np.isfinite(found.total) and np.isfinite(slope).all()):
-            return lowest - LOSS, np.zeros_like(theta)  # the optimiser turns back from a cliff, but not from infinity
-        lowest = min(lowest, found.total)
-        return found.total, slope
-
-    best, steepest = climb_hill(uphill, start, bounds)
-    return best, steepest, count

@@ -47,7 +47,8 @@ class Likelihood:
         data: one column per reading.
         network: what can happen; its own constants are not used.
         readings: how counts are read.
-        initial: law at the first observation: "flat" over the whole box, or over the network's `start`.
+        initial: "flat": at the first observation of a series every cell of the box is as likely; "start": at time 0
+            all counts in the network's `start` are.
         headroom: factor by which exit rates may grow before a new plan is made.
     """
 
@@ -60,7 +61,8 @@ class Likelihood:
         *,
         headroom: float = 1.0,
     ):
-        self.data, self.readings, self.headroom = data, readings, headroom
+        self.readings, self.headroom, self.initial = readings, headroom, initial
+        self.data, self.rows = (data, np.arange(data.n_observations)) if initial == "flat" else from_time_zero(data)
         self.events: Events = network.events()
         self.law = initial_law(network, initial)
         self.width = 1.0
@@ -133,7 +135,7 @@ class Likelihood:
                 law = np.maximum(np.asarray(marginal)[step, :, series], 0.0)
                 places = offset[:, list(total)].sum(1, keepdims=True) + np.arange(law.shape[1])
                 table[rows[:, None], places] = law / law.sum(1, keepdims=True)
-        return tables
+        return {total: table[self.rows] for total, table in tables.items()}
 
     def last_counts(
         self, log_constants: Float[np.ndarray, "constant"], noise: Params, n: int, rng: np.random.Generator
@@ -173,7 +175,7 @@ class Likelihood:
         scales = np.asarray(self.events.scales(jnp.exp(jnp.asarray(log_constants))))
         rates = scales.reshape(-1, *[1] * len(self.events.box)) * self._ways
         if self._plan is None or not self._plan.bears(rates.sum(0), noise):
-            described = self.data, self.events, self.readings, rates, noise
+            described = self.data, self.events, self.readings, self.law, rates, noise
             self._plan = make_plan(*described, headroom=self.headroom, width=self.width, before=self._plan)
         return self._plan
 
@@ -187,3 +189,13 @@ def initial_law(network: ReactionNetwork, initial: str) -> Float[np.ndarray, "sp
         first, last = (0, n - 1) if initial == "flat" else (low, high)
         law[s, first : last + 1] = 1.0 / (last + 1 - first)
     return law
+
+
+def from_time_zero(data: TimeSeries) -> tuple[TimeSeries, Int[np.ndarray, "row"]]:
+    """The data with an observation at time 0 that shows nothing where a series has none; and where the others are."""
+    new = data.times[data.offsets[:-1]] > 0
+    rows = np.arange(data.n_observations) + np.repeat(np.cumsum(new), data.lengths)
+    offsets = data.offsets + np.concatenate([[0], np.cumsum(new)])
+    times, values = np.zeros(offsets[-1]), np.full((offsets[-1], data.n_features), np.nan)
+    times[rows], values[rows] = data.times, data.values
+    return TimeSeries(times, values, offsets, data.names, data.value_names, data.time_unit), rows

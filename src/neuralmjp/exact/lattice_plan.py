@@ -66,6 +66,7 @@ def make_plan(
     data: TimeSeries,
     events: Events,
     readings: Readings,
+    law: Float[np.ndarray, "species count"],
     rates: Float[np.ndarray, "event ..."],
     noise: Params,
     *,
@@ -76,13 +77,14 @@ def make_plan(
     """Windows, substeps and blocks for these data.
 
     Args:
+        law: of each species at the first observation of a series.
         rates: of every event in every cell of the box.
         headroom: exit rates may grow by this factor before the plan no longer serves.
         width: 1, or more where too much probability was lost.
         before: a plan whose shapes are used again where they are not much too large.
     """
     exits = headroom * rates.sum(0)
-    low, high = gap_ranges(data, readings, noise, rates, np.array(events.changes), events.box, width)
+    low, high = gap_ranges(data, readings, law, noise, rates, np.array(events.changes), events.box, width)
     sizes = high - low + 1
     first = np.concatenate([[0], np.cumsum(data.lengths - 1)])  # of the gaps of each series
     needed = np.stack([_largest(sizes[:, s], first) for s in range(sizes.shape[1])], axis=1)
@@ -155,6 +157,7 @@ def _total_range(
 def gap_ranges(
     data: TimeSeries,
     readings: Readings,
+    law: Float[np.ndarray, "species count"],
     noise: Params,
     rates: Float[np.ndarray, "event ..."],
     changes: Int[np.ndarray, "event species"],
@@ -167,6 +170,11 @@ def gap_ranges(
     Gaussian picture the law is widest at an end, by what its reading leaves open, or in the middle, by a bridge.
     """
     low, high = read_ranges(data.values, readings, noise, box, NATS * width)
+    first = data.offsets[:-1]
+    for s, n in enumerate(box):
+        possible = np.flatnonzero(law[s, :n])
+        low[first, s] = np.clip(low[first, s], possible[0], possible[-1])
+        high[first, s] = np.clip(high[first, s], possible[0], possible[-1])
     ends = np.delete(np.arange(data.n_observations), data.offsets[:-1])  # rows with one before them
     series = np.repeat(np.arange(len(data)), data.lengths - 1)
     begin, stop = data.offsets[series], data.offsets[series + 1]
