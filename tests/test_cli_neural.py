@@ -11,7 +11,7 @@ import pytest
 
 from command import assert_refused
 from neuralmjp import ExactMJP, FittedMJP, InputError, systems, write
-from neuralmjp.commands import fit
+from neuralmjp.commands import fit, train
 from neuralmjp.commands.result_tables import show
 from neuralmjp.commands.training_options import read_changes
 from neuralmjp.training import Config
@@ -98,7 +98,7 @@ def test_an_interrupted_fit_goes_on_to_the_same_result(run, data, tmp_path, monk
         yield stop
 
     with monkeypatch.context() as patched:
-        patched.setattr(fit, "progress_display", impatient)
+        patched.setattr(train, "progress_display", impatient)
         status, out, _ = run("fit", data, *NEURAL, "--out", parts)
     assert status == 130
     assert "the same command with --resume goes on from here" in out
@@ -184,7 +184,8 @@ def test_tables_without_intervals(capsys):
         (("--preset", "quick"), "add --engine neural, or leave it out"),
         (("--encoder", "gru"), "--encoder belongs"),
         (("--engine", "neural", "--resume"), "give --out DIR too"),
-        (("--engine", "meanfield"), "'meanfield' is not one of 'auto', 'exact', 'neural'"),
+        (("--engine", "meanfield"), "--engine meanfield belongs to reaction networks, but --prior is free"),
+        (("--engine", "magic"), "'magic' is not one of 'auto', 'exact', 'neural', 'meanfield'"),
         (("--engine", "neural", "--encoder", "lstm"), "'lstm' is not one of"),
         (("--engine", "neural", "--steps", 0), "--steps"),
         (("--engine", "neural", "--steps", 5, "--set", "steps=6"), "--steps and --set steps say the same"),

@@ -10,6 +10,25 @@ from typing import Annotated, Any
 import typer
 
 from ._version import __version__
+from .cli_types import (
+    DataFile,
+    Encoder,
+    Engine,
+    Grid,
+    Initial,
+    NoHeader,
+    Noise,
+    Posterior,
+    Preset,
+    Refine,
+    RunFolder,
+    Seed,
+    SeriesColumn,
+    StoredNoHeader,
+    TimeColumn,
+    TimeUnit,
+    ValueColumns,
+)
 from .errors import InputError
 
 app = typer.Typer(
@@ -23,68 +42,6 @@ app = typer.Typer(
 
 # Typer may bring its own copy of click: take the base of all usage errors from there.
 USAGE_ERROR: Any = typer.BadParameter.__mro__[1]
-
-
-class Grid(StrEnum):
-    """Kinds of observation times."""
-
-    irregular = "irregular"
-    shared = "shared"
-    regular = "regular"
-
-
-class Engine(StrEnum):
-    """How to fit."""
-
-    auto = "auto"
-    exact = "exact"
-    neural = "neural"
-
-
-class Posterior(StrEnum):
-    """How the neural engine describes the hidden path."""
-
-    tilted = "tilted"
-    paper = "paper"
-
-
-class Preset(StrEnum):
-    """Sizes: for a laptop, or the published ones."""
-
-    quick = "quick"
-    paper = "paper"
-
-
-class Encoder(StrEnum):
-    """How the neural engine reads a series."""
-
-    ode_rnn = "ode-rnn"
-    gru = "gru"
-    state_space = "state-space"
-
-
-class Refine(StrEnum):
-    """How to finish what the neural engine found."""
-
-    exact = "exact"
-
-
-class Initial(StrEnum):
-    """Law at the first observation of a series."""
-
-    free = "free"
-    stationary = "stationary"
-
-
-DataFile = Annotated[
-    Path, typer.Argument(metavar="DATA", help="CSV, TSV, Parquet or .npz; the README shows the forms.")
-]
-SeriesColumn = Annotated[str | None, typer.Option("--series", metavar="COL", help="Column that names the series.")]
-TimeColumn = Annotated[str | None, typer.Option("--time", metavar="COL", help="Column of observation times.")]
-ValueColumns = Annotated[str | None, typer.Option("--values", metavar="COL,COL", help="Columns of observed values.")]
-TimeUnit = Annotated[str | None, typer.Option("--time-unit", metavar="UNIT", help="Unit of the times, such as s.")]
-NoHeader = Annotated[bool, typer.Option("--no-header", help="The table has no header: columns are 0, 1, 2, ...")]
-Seed = Annotated[int, typer.Option("--seed", metavar="S", help="The same seed gives the same result.")]
 
 
 def _word(choice: StrEnum | None) -> str | None:
@@ -189,9 +146,11 @@ def describe(
 @app.command()
 def fit(
     data: DataFile,
-    states: Annotated[int, typer.Option("--states", metavar="K", help="Number of hidden states.")],
+    states: Annotated[
+        int | None, typer.Option("--states", metavar="K", help="Number of hidden states; not for a reaction network.")
+    ] = None,
     engine: Annotated[
-        Engine, typer.Option("--engine", help="auto takes the best engine for the problem.")
+        Engine, typer.Option("--engine", help="auto takes the best engine; meanfield is for reaction networks.")
     ] = Engine.auto,
     emission: Annotated[
         str,
@@ -204,11 +163,25 @@ def fit(
     ] = "auto",
     prior: Annotated[
         str,
-        typer.Option("--prior", metavar="NAME", help="free, reversible, MASK.csv of allowed jumps, or a system."),
+        typer.Option(
+            "--prior",
+            metavar="NAME",
+            help="free, reversible, MASK.csv of allowed jumps, a system, or the file of a reaction network.",
+        ),
     ] = "free",
     initial: Annotated[
-        Initial, typer.Option("--initial", help="Law at the first observation of a series.")
-    ] = Initial.free,
+        Initial | None,
+        typer.Option("--initial", help="Law at a first observation: free (default), stationary; network: flat, start."),
+    ] = None,
+    noise: Annotated[
+        Noise | None, typer.Option("--noise", help="network: how counts are read; default: as the network says.")
+    ] = None,
+    noise_scale: Annotated[
+        float | None, typer.Option("--noise-scale", metavar="X", help="network: noise that is known, not learned.")
+    ] = None,
+    seen: Annotated[
+        str | None, typer.Option("--seen", metavar="A,B+C", help="network: species, or sum of them, in each value.")
+    ] = None,
     series: SeriesColumn = None,
     time: TimeColumn = None,
     values: ValueColumns = None,
@@ -265,6 +238,7 @@ def fit(
 ) -> None:
     """Find the jump rates of a hidden process, with intervals."""
     from .commands import fit as command
+    from .commands.options import CountOptions
     from .commands.training_options import TrainingOptions
     from .io import read
 
@@ -286,7 +260,8 @@ def fit(
         ),
         emission=emission,
         prior=prior,
-        initial=initial.value,
+        initial=_word(initial),
+        counts=CountOptions(_word(noise), noise_scale, seen),
         restarts=restarts,
         seed=seed,
         exact_entry=exact_entry,
@@ -300,25 +275,58 @@ def fit(
 
 @app.command()
 def decode(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder that fit --out wrote.")],
+    run: RunFolder,
     data: DataFile,
     out: Annotated[Path, typer.Option("--out", metavar="FILE", help="Where to write: .csv, .parquet or .npz.")],
     series: SeriesColumn = None,
     time: TimeColumn = None,
     values: ValueColumns = None,
     time_unit: TimeUnit = None,
-    no_header: Annotated[bool | None, typer.Option("--no-header", help="The table has no header.")] = None,
+    no_header: StoredNoHeader = None,
 ) -> None:
-    """Write the most likely hidden state, and the probability of each, at every observation.
+    """Write what was hidden at every observation: the most likely state and the probability of each, or counts.
 
     Columns are those of the fit unless others are given.
     """
     from .commands import decode as command
+    from .commands.runs import columns_of
 
-    given = {"series": series, "time": time, "values": values, "time_unit": time_unit}
-    given["header"] = None if no_header is None else not no_header  # type: ignore[assignment]
-    columns = command.columns_of(run, given)
-    command.run(run, data, {**columns, "header": columns["header"] is not False}, out)
+    command.run(run, data, columns_of(run, series, time, values, time_unit, no_header), out)
+
+
+@app.command()
+def predict(
+    run: RunFolder,
+    data: DataFile,
+    until: Annotated[
+        float | None, typer.Option("--until", metavar="T", help="Forecast up to this time, in steps of a median gap.")
+    ] = None,
+    steps: Annotated[
+        int | None, typer.Option("--steps", metavar="N", min=1, help="Forecast so many median gaps of each series.")
+    ] = None,
+    samples: Annotated[
+        int | None,
+        typer.Option("--samples", metavar="M", min=1, help="states: draws behind the numbers; default 1000."),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE", help="Where to write: .csv, .parquet or .npz.")
+    ] = None,
+    series: SeriesColumn = None,
+    time: TimeColumn = None,
+    values: ValueColumns = None,
+    time_unit: TimeUnit = None,
+    no_header: StoredNoHeader = None,
+    seed: Seed = 0,
+) -> None:
+    """Forecast each series after its last observation: for every value the mean and 5, 50, 95 % quantiles.
+
+    Columns are those of the fit unless others are given.
+    """
+    from .commands import predict as command
+    from .commands.runs import columns_of
+
+    columns = columns_of(run, series, time, values, time_unit, no_header)
+    command.run(run, data, columns, until=until, steps=steps, samples=samples, seed=seed, out=out)
 
 
 @app.command()

@@ -15,6 +15,7 @@ from .emissions import Emission
 from .errors import InputError
 from .exact.decode import Prepared, require_possible, sample_paths, smooth, viterbi
 from .exact.evidence import Panel, Scaling, make_evidence
+from .exact.forecast import StateForecast, forecast_states
 from .exact.model import Model, Parameters, initial_law
 from .mjp.interval import LEVEL, Interval
 from .mjp.precision import in_double_precision
@@ -155,6 +156,19 @@ class FittedMJP:
     def score(self, data: TimeSeries) -> float:
         """Log-likelihood of data under this model."""
         return smooth(self._prepared(data))[0]
+
+    @in_double_precision
+    def predict(self, data: TimeSeries, times, *, samples: int = 1000, seed: int = 0) -> StateForecast:
+        """States and observations at later times, given all observations of each series.
+
+        Args:
+            times: shared by all series, or a list with those of each; after its last observation.
+            samples: joint draws of the observations, behind their means and quantiles.
+        """
+        smoothed = self._smoothed(self._prepared(data), data)
+        return forecast_states(
+            data, smoothed, self.rates, self.emission, self.parameters.emission, times, samples=samples, seed=seed
+        )
 
     @in_double_precision
     def sample_paths(self, data: TimeSeries, n: int, *, key: Array) -> list[list[mjp.JumpPath]]:

@@ -18,6 +18,8 @@ from .mjp.precision import in_double_precision
 from .systems import ReactionNetwork
 from .timeseries import TimeSeries
 
+MOST_CELLS = 5_000_000  # of a box that the exact filter takes on
+
 
 @dataclass(frozen=True)
 class FittedNetwork:
@@ -43,7 +45,7 @@ class FittedNetwork:
     warnings: tuple[str, ...]
     seconds: float
     seed: int
-    initial: str = "flat"  # law at the first observation of a series: over the whole box, or the network's "start"
+    initial: str = "flat"  # at the first observation, or "start": at time 0 inside the network's start
     posterior: str = "exact"  # "tilted", "paper" or "coordinate" where a mean field found the constants
     elbo: float | None = None  # its bound on the log-likelihood
     restarts: tuple[float, ...] = ()
@@ -72,6 +74,7 @@ class FittedNetwork:
 
     def _likelihood(self, data: TimeSeries) -> tuple[Likelihood, Float[np.ndarray, "constant"]]:
         """The exact likelihood of these data, and the logarithms of the constants."""
+        require_small_box(self.network)
         data = matched(data, self.value_names)
         self.readings.check(data.values, self.value_names)
         logs = np.log(np.maximum(self.constants, np.finfo(float).tiny))
@@ -128,6 +131,16 @@ class FittedNetwork:
         from .fitted_network_files import load
 
         return load(Path(folder))
+
+
+def require_small_box(network: ReactionNetwork) -> None:
+    """One line for a box that is too large to go through count by count."""
+    cells = float(np.prod(network.box, dtype=float))
+    if cells > MOST_CELLS:
+        raise InputError(
+            f"the box of {network.name} has {cells:.1e} cells, more than {MOST_CELLS:.0e} for the exact engine: "
+            "make it smaller; the neural engine fits it as it is"
+        )
 
 
 def matched(data: TimeSeries, names: tuple[str, ...]) -> TimeSeries:

@@ -1,28 +1,29 @@
-"""`neuralmjp decode`: the hidden path behind the observations of a file."""
+"""`neuralmjp decode`: what was hidden behind the observations of a file."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..fitted import FittedMJP
+from ..fitted_network import FittedNetwork
 from ..io import read, write
 from ..timeseries import TimeSeries
-from .fit import COLUMNS_FILE
+from .runs import load_any
 from .show import console, number, table
 
 
-def columns_of(run: Path, given: dict[str, Any]) -> dict[str, Any]:
-    """Which columns to read: those given now, else those of the fit."""
-    file = run / COLUMNS_FILE
-    stored = json.loads(file.read_text()) if file.exists() else {}
-    return {name: value if value is not None else stored.get(name) for name, value in given.items()}
-
-
 def run(folder: Path, path: Path, columns: dict[str, Any], out: Path) -> None:
-    fitted = FittedMJP.load(folder)
+    fitted = load_any(folder)
     data = read(path, **columns)
+    if isinstance(fitted, FittedNetwork):
+        decode_counts(fitted, data, path, out)
+    else:
+        decode_states(fitted, data, path, out)
+
+
+def decode_states(fitted: FittedMJP, data: TimeSeries, path: Path, out: Path) -> None:
+    """The most likely state, and the probability of each, at every observation."""
     decoded = fitted.decode(data)
     values = np.column_stack([decoded.states, decoded.probabilities])
     names = ("state", *(f"p_{k}" for k in range(fitted.n_states)))
@@ -37,3 +38,20 @@ def run(folder: Path, path: Path, columns: dict[str, Any], out: Path) -> None:
         [str(k), number(float(share[k])), number(float(decoded.probabilities[:, k].mean()))] for k in range(len(share))
     ]
     screen.print(table("Occupancy", ["state", "most likely path", "mean probability"], rows))
+
+
+def decode_counts(fitted: FittedNetwork, data: TimeSeries, path: Path, out: Path) -> None:
+    """Mean, 95 % interval and most probable count of every species at every observation."""
+    decoded = fitted.decode(data)
+    parts = {"mean": decoded.mean, "lower": decoded.lower, "upper": decoded.upper, "mode": decoded.most_probable}
+    names = tuple(f"{one}_{part}" for one in decoded.species for part in parts)
+    values = np.stack([np.asarray(each, float) for each in parts.values()], axis=-1).reshape(data.n_observations, -1)
+    write(TimeSeries(data.times, values, data.offsets, data.names, names, data.time_unit), out)
+    screen = console()
+    screen.print(f"{path}: {data.n_observations} observations decoded -> {out}", soft_wrap=True)
+    width = (decoded.upper - decoded.lower).mean(0)
+    rows = [
+        [one, number(float(decoded.mean[:, s].mean())), number(float(width[s]))]
+        for s, one in enumerate(decoded.species)
+    ]
+    screen.print(table("Hidden counts", ["species", "mean count", "mean width of the 95 % intervals"], rows))

@@ -1,8 +1,6 @@
-"""`neuralmjp fit`: rates with intervals, from a data file."""
+"""`neuralmjp fit`: rates with intervals, from a data file: of hidden states, or of a reaction network."""
 
 import json
-import time
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,18 +10,19 @@ from .. import systems
 from ..errors import InputError
 from ..estimators import ExactMJP, NeuralMJP
 from ..exact.evidence import Panel
-from ..fitted import FittedMJP
 from ..fitted_files import summary
-from ..systems import SYSTEMS
+from ..systems import SYSTEMS, ReactionNetwork
 from ..systems.system import randomness
 from ..timeseries import TimeSeries
-from ..training.checkpoints import FILE as CHECKPOINT_FILE
-from .history import HISTORY_FILE, write_history
+from . import fit_network
+from .options import CountOptions
 from .result_tables import show
+from .runs import write_columns
 from .show import console, progress_display
+from .train import fit_neural
 from .training_options import TrainingOptions
 
-COLUMNS_FILE = "columns.json"
+STATES_INITIAL, NETWORK_INITIAL = ("free", "stationary"), ("flat", "start")
 
 
 def run(
@@ -31,12 +30,13 @@ def run(
     *,
     path: Path,
     columns: dict[str, Any],
-    n_states: int,
+    n_states: int | None,
     engine: str,
     training: TrainingOptions,
     emission: str,
     prior: str,
-    initial: str,
+    initial: str | None,
+    counts: CountOptions,
     restarts: int | None,
     seed: int,
     exact_entry: float | None,
@@ -47,21 +47,41 @@ def run(
     json_file: Path | None,
 ) -> None:
     randomness(seed)  # refused here, in words, if it is no seed
-    if engine != "neural" and training.given:
-        one = len(training.given) == 1
-        raise InputError(
-            f"{', '.join(training.given)} {'belongs' if one else 'belong'} to the neural engine, but the engine is "
-            f"exact{' unless another is asked for' if engine == 'auto' else ''}: add --engine neural, or leave "
-            f"{'it' if one else 'them'} out"
-        )
     if training.resume and out is None:
         raise InputError("--resume goes on from the checkpoint in the folder of --out: give --out DIR too")
     chosen, mask = read_prior(prior)
+    panel = {"--exact-entry": exact_entry is not None, "--first-known": first_known, "--misread": misread is not None}
+    panel["--censored"] = bool(censored)
+    if isinstance(chosen, ReactionNetwork):
+        others = {"--states": n_states is not None, "--emission": emission != "auto"} | panel
+        refuse([*_typed(others), *(["--refine"] if training.refine else [])], "hidden states", "a reaction network")
+        fit_network.run(
+            data,
+            chosen,
+            path=path,
+            columns=columns,
+            engine=engine,
+            training=training,
+            counts=counts,
+            initial=known_initial(initial, NETWORK_INITIAL, "a reaction network"),
+            restarts=restarts or 1,
+            seed=seed,
+            out=out,
+            json_file=json_file,
+        )
+        return
+    refuse([*counts.given, *(["--engine meanfield"] if engine == "meanfield" else [])], "reaction networks", prior)
+    if n_states is None:
+        raise InputError(
+            "say how many hidden states there are with --states K, or name a reaction network with --prior"
+        )
+    if engine != "neural":
+        refuse_training(training, engine == "auto")
     assumed: dict[str, Any] = {
         "emission": emission,
         "prior": chosen,
         "mask": mask,
-        "initial": initial,
+        "initial": known_initial(initial, STATES_INITIAL, "hidden states"),
         "misread": None if misread is None else read_mask(misread),
         "panel": Panel(exact_entry, first_known, dict(map(read_censored, censored))),
         "seed": seed,
@@ -80,51 +100,62 @@ def run(
     show(fitted, path, bound_of=bound_of)
     if out is not None:
         fitted.save(out)
-        (out / COLUMNS_FILE).write_text(json.dumps(columns, indent=2) + "\n")
+        write_columns(out, columns)
         screen.print(f"model -> {out}", soft_wrap=True)
     if json_file is not None:
         json_file.write_text(json.dumps(summary(fitted), indent=2, allow_nan=False) + "\n")
         screen.print(f"result -> {json_file}", soft_wrap=True)
 
 
-def fit_neural(estimator: NeuralMJP, data: TimeSeries, out: Path | None, resume: bool) -> FittedMJP:
-    """Train with a checkpoint and a history in `out`; say what runs, and how to go on if it is interrupted."""
-    screen, began = console(), time.perf_counter()
-    config = estimator.configuration()
-    several = f", {estimator.restarts} restarts" if estimator.restarts > 1 else ""
-    screen.print(
-        f"engine: neural, {config.posterior} posterior, {config.encoder} encoder of width {config.width}, "
-        f"batches of {config.batch}, at most {config.steps} steps{several}",
-        soft_wrap=True,
-    )
-    if resume and out is not None:
-        there = (out / CHECKPOINT_FILE).exists()
-        word = "going on from the checkpoint in" if there else "starting anew: there is no checkpoint yet in"
-        screen.print(f"{word} {out}", soft_wrap=True)
-    try:
-        with progress_display() as progress:
-            progress("training", 0.0)
-            trained = estimator.train(data, progress, folder=out, resume=resume)
-            progress("intervals", 1.0)
-            fitted = estimator.fitted(data, trained)
-    except KeyboardInterrupt:
-        if out is not None and (out / CHECKPOINT_FILE).exists():
-            screen.print("interrupted: the same command with --resume goes on from here", soft_wrap=True)
-        raise
-    if out is not None:
-        write_history(trained, out / HISTORY_FILE)
-    return replace(fitted, seconds=time.perf_counter() - began)
+def refuse(options: list[str], belongs_to: str, given: str) -> None:
+    """One line for options that mean nothing here."""
+    if options:
+        verb, them = ("belongs", "it") if len(options) == 1 else ("belong", "them")
+        raise InputError(f"{', '.join(options)} {verb} to {belongs_to}, but --prior is {given}: leave {them} out")
+
+
+def refuse_training(training: TrainingOptions, automatic: bool) -> None:
+    """One line for options of the neural engine where another one runs."""
+    if training.given:
+        one = len(training.given) == 1
+        raise InputError(
+            f"{', '.join(training.given)} {'belongs' if one else 'belong'} to the neural engine, but the engine is "
+            f"exact{' unless another is asked for' if automatic else ''}: add --engine neural, or leave "
+            f"{'it' if one else 'them'} out"
+        )
+
+
+def known_initial(initial: str | None, allowed: tuple[str, ...], of: str) -> str:
+    """The law at first observations, or the first of those that may be asked for."""
+    if initial not in (None, *allowed):
+        raise InputError(f"--initial of {of} is {' or '.join(allowed)}; got {initial}")
+    return initial or allowed[0]
+
+
+def _typed(options: dict[str, bool]) -> list[str]:
+    return [name for name, given in options.items() if given]
 
 
 def read_prior(prior: str) -> tuple[Any, np.ndarray | None]:
-    """free, reversible, the name of a system, or a file with a mask."""
+    """free, reversible, the name of a system, or a file: a reaction network, or a mask."""
     if prior in ("free", "reversible"):
         return prior, None
-    if prior in SYSTEMS:
+    path = Path(prior)
+    if prior in SYSTEMS or is_network_file(path):
         return systems.named(prior), None
-    if Path(prior).suffix or Path(prior).exists():
-        return "free", read_mask(Path(prior))
-    raise InputError(f"--prior is free, reversible, one of {', '.join(SYSTEMS)}, or a file with a mask; got {prior!r}")
+    if path.suffix or path.exists():
+        return "free", read_mask(path)
+    raise InputError(
+        f"--prior is free, reversible, one of {', '.join(SYSTEMS)}, or a file with a mask or a reaction network; "
+        f"got {prior!r}"
+    )
+
+
+def is_network_file(path: Path) -> bool:
+    """Reactions are written with arrows; a file of another kind than .csv or .txt is no mask either."""
+    if path.suffix in ("", ".csv", ".txt"):
+        return path.is_file() and "->" in path.read_text(encoding="utf-8", errors="replace")
+    return True
 
 
 def read_mask(path: Path) -> np.ndarray:

@@ -7,6 +7,7 @@ import numpy as np
 
 from ..exact.fit import ordered
 from ..mjp.precision import in_double_precision
+from ..training.coupled import CoupledTrained
 from ..training.run import Trained
 
 HISTORY_FILE = "history.csv"
@@ -14,13 +15,24 @@ TERMS = ("objective", "reconstruction", "path_kl", "initial_kl")  # means over a
 
 
 @in_double_precision
-def write_history(trained: Trained, path: Path) -> None:
+def write_history(trained: Trained | CoupledTrained, path: Path) -> None:
     """One row per round of the run that was kept; rate parameters by name, for states numbered as in the result."""
-    model = trained.setup.model
     with open(path, "w", newline="") as file:
         table = csv.writer(file, lineterminator="\n")
-        table.writerow(["step", "seconds", *TERMS, *model.rate_model.names])
+        table.writerow(["step", "seconds", *TERMS, *_names(trained)])
         for row in trained.history:
-            then = trained.parameters._replace(rates=np.array(row["theta"]))
-            rates = np.exp(np.asarray(ordered(model, then).rates))
+            rates = np.exp(_logs(trained, np.array(row["theta"])))
             table.writerow([row["step"], f"{row['seconds']:.3f}", *(row[name] for name in TERMS), *rates.tolist()])
+
+
+def _names(trained: Trained | CoupledTrained) -> tuple[str, ...]:
+    if isinstance(trained, CoupledTrained):
+        return tuple(trained.network.parameters)
+    return trained.setup.model.rate_model.names
+
+
+def _logs(trained: Trained | CoupledTrained, theta: np.ndarray) -> np.ndarray:
+    """Logarithms of the rate parameters, in the order of the result."""
+    if isinstance(trained, CoupledTrained):
+        return theta
+    return np.asarray(ordered(trained.setup.model, trained.parameters._replace(rates=theta)).rates)

@@ -7,6 +7,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..fitted import FittedMJP
+from ..fitted_network import FittedNetwork
 from ..mjp import Interval
 from ..mjp.precision import in_double_precision
 from ..priors import ParametricRates
@@ -27,15 +28,15 @@ def show(fitted: FittedMJP, path: Path, *, bound_of: str = "") -> None:
     screen.print(f"intervals: {f'95 %, from {fitted.uncertainty}' if known else 'none'}", soft_wrap=True)
     level = ", 95 %" if known else ""
     if isinstance(fitted.model.rate_model, ParametricRates):
-        found = _interval(fitted, "parameters", np.exp(np.asarray(fitted.parameters.rates)))
-        rows = _rows(fitted.model.rate_model.names, found)
+        found = interval_or_unknown(fitted, "parameters", np.exp(np.asarray(fitted.parameters.rates)))
+        rows = rows_of(fitted.model.rate_model.names, found)
         screen.print(table(f"Parameters{level}", ["parameter", "value", "from", "to"], rows))
-    rates = _interval(fitted, "rates", fitted.rates)
+    rates = interval_or_unknown(fitted, "rates", fitted.rates)
     jumps = np.argwhere(fitted.model.rate_model.allowed)
     at = tuple(jumps.T)
     some = Interval(rates.mean[at], rates.lower[at], rates.upper[at])
     names = [f"{i} → {j}" for i, j in jumps]
-    screen.print(table(f"Jump rates (per {unit}){level}", ["jump", "rate", "from", "to"], _rows(names, some)))
+    screen.print(table(f"Jump rates (per {unit}){level}", ["jump", "rate", "from", "to"], rows_of(names, some)))
     _show_states(fitted, level)
     _show_emission(fitted, level)
     for warning in fitted.warnings:
@@ -52,7 +53,7 @@ def _likelihood(fitted: FittedMJP, bound_of: str) -> str:
     return f"engine {fitted.engine}, posterior {fitted.posterior}: ELBO {fitted.elbo:.4f}{part}, exact {exact}, {size}"
 
 
-def _interval(fitted: FittedMJP, name: str, value: np.ndarray) -> Interval:
+def interval_or_unknown(fitted: FittedMJP | FittedNetwork, name: str, value: np.ndarray) -> Interval:
     """As the fit gives it, or the value alone where it gives none."""
     unknown = np.full(np.shape(value), np.nan)
     return fitted.intervals.get(name, Interval(value, unknown, unknown))
@@ -69,7 +70,7 @@ def _show_states(fitted: FittedMJP, level: str) -> None:
     cells = [[str(k), _range(fitted.sojourn_times, k), law[k]] for k in range(fitted.n_states)]
     screen.print(table(f"States{level}", ["state", f"dwell time ({unit})", "stationary probability"], cells))
     if scales is not None:
-        rows = _rows([str(k + 1) for k in range(len(scales.mean))], scales)
+        rows = rows_of([str(k + 1) for k in range(len(scales.mean))], scales)
         screen.print(table(f"Relaxation times ({unit}){level}", ["", "time", "from", "to"], rows))
 
 
@@ -77,7 +78,7 @@ def _show_emission(fitted: FittedMJP, level: str) -> None:
     """Every learned number of the emission, by state and value; known zeros and ones are left out."""
     rows = []
     for name, value in _natural(fitted).items():
-        interval = _interval(fitted, f"emission.{name}", value)
+        interval = interval_or_unknown(fitted, f"emission.{name}", value)
         for at in np.ndindex(*np.shape(interval.mean)):
             if interval.lower[at] < interval.upper[at] or np.isnan(interval.lower[at]):
                 place = f"state {at[0]}" + "".join(
@@ -98,7 +99,7 @@ def _natural(fitted: FittedMJP) -> dict[str, np.ndarray]:
     }
 
 
-def _rows(names: Any, interval: Interval) -> list[list[str]]:
+def rows_of(names: Any, interval: Interval) -> list[list[str]]:
     return [[name, *_cells(interval, k)] for k, name in enumerate(names)]
 
 

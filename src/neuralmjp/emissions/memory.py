@@ -58,14 +58,26 @@ class OrnsteinUhlenbeck(Emission):
     def sample(
         self, params: Params, states: Int[np.ndarray, "time"], gaps: Float[np.ndarray, "time"], rng: np.random.Generator
     ) -> Float[np.ndarray, "time feature"]:
+        unknown = np.full(np.shape(params["mean"])[1], np.nan)
+        return self.continued(params, unknown, states[None], gaps, rng)[0]
+
+    def continued(
+        self,
+        params: Params,
+        before: Float[np.ndarray, "feature"],
+        states: Int[np.ndarray, "sample time"],
+        gaps: Float[np.ndarray, "time"],
+        rng: np.random.Generator,
+    ) -> Float[np.ndarray, "sample time feature"]:
+        """Observations that follow a value; where that is missing (NaN) the first comes from the stationary law."""
         mean, sd, relaxation = (np.asarray(n.value)[states] for n in self.natural(params).values())
         kept = np.exp(-relaxation * gaps[:, None])
-        kept[0] = 0.0
+        kept[:, 0] = np.where(np.isnan(before), 0.0, kept[:, 0])
         noise = sd * np.sqrt(1 - kept**2) * rng.normal(size=mean.shape)
         values = np.empty_like(mean)
-        value = mean[0]
-        for t in range(len(states)):
-            value = values[t] = mean[t] + (value - mean[t]) * kept[t] + noise[t]
+        value = np.where(np.isnan(before), mean[:, 0], before)
+        for t in range(len(gaps)):
+            value = values[:, t] = mean[:, t] + (value - mean[:, t]) * kept[:, t] + noise[:, t]
         return values
 
     def locations(self, params: Params) -> Float[np.ndarray, "state"] | None:

@@ -13,7 +13,7 @@ from ..errors import InputError
 from ..exact.lattice_fit import Progress, fit_lattice
 from ..exact.lattice_likelihood import Likelihood
 from ..exact.lattice_start import check_readable, crude_start
-from ..fitted_network import FittedNetwork, matched
+from ..fitted_network import MOST_CELLS, FittedNetwork, matched, require_small_box
 from ..mjp.precision import in_double_precision
 from ..systems import ReactionNetwork
 from ..timeseries import TimeSeries
@@ -23,7 +23,6 @@ from .coupled import fitted_by_networks, fitted_by_sweeps, train_network
 from .lattice import assemble_network
 
 Engine = Literal["auto", "exact", "neural", "meanfield"]
-MOST_CELLS = 5_000_000  # of a box that the exact engine takes on
 MOST_WORK = 2e9  # cells times substeps of one evaluation, beyond which a fit takes hours
 
 
@@ -38,7 +37,8 @@ class NetworkMJP:
         noise_scale: the noise parameter of every value, if it is known; else it is learned.
         seen: for each value, a species or a sum such as "A+B"; if not given, the names of the data's values where they
             are species, else as the network says.
-        initial: law at the first observation of a series: "flat" over the whole box, or the network's "start".
+        initial: "flat": at the first observation of a series every cell of the box is as likely; "start": at time 0
+            all counts in the network's `start` are, as in its simulations.
         start: constants to begin from, by name; moments of the data give them if not given.
         restarts: starts of which the best is kept.
         seed: of random starts and networks.
@@ -99,15 +99,16 @@ class NetworkMJP:
             resume: go on from it.
         """
         began = time.perf_counter()
-        data, readings = self.observed(data)
-        check_readable(data, readings, self.network.box)
         engine, why = self.engine, ""
         if engine == "auto":
-            engine, why = self._chosen(data, readings)
+            engine, reason = self.choose(data)
+            why = f"; {engine}, since {reason}"
+        data, readings = self._checked(data)
         if engine != "exact":
             fitted = self._by_mean_field(engine, data, readings, progress, folder, resume)
             fitted = replace(fitted, message=f"{fitted.message}{why}")
             return replace(fitted, seconds=time.perf_counter() - began)
+        require_small_box(self.network)
         found = fit_lattice(
             data,
             self.network,
@@ -129,6 +130,12 @@ class NetworkMJP:
         chosen = coupled_preset(self.preset, self.posterior) if self.config is None else self.config
         return chosen.changed(**(self.changes or {}))
 
+    @in_double_precision
+    def choose(self, data: TimeSeries) -> tuple[Literal["exact", "neural"], str]:
+        """The engine that "auto" takes for these data, and why."""
+        return self._chosen(*self._checked(data))
+
+    @in_double_precision
     def train(
         self,
         data: TimeSeries,
@@ -138,8 +145,7 @@ class NetworkMJP:
         resume: bool = False,
     ) -> CoupledTrained:
         """Train the neural engine: the bound term by term, its history, the posterior of other data."""
-        data, readings = self.observed(data)
-        check_readable(data, readings, self.network.box)
+        data, readings = self._checked(data)
         return train_network(
             data,
             self.network,
@@ -154,6 +160,15 @@ class NetworkMJP:
             resume=resume,
         )
 
+    @in_double_precision
+    def fitted(self, data: TimeSeries, trained: CoupledTrained) -> FittedNetwork:
+        """What training found, as people use it, with intervals; exact likelihood where the box is not too large."""
+        data, readings = self._checked(data)
+        tractable = self._chosen(data, readings)[0] == "exact"
+        return fitted_by_networks(
+            trained, data, tractable=tractable, initial=self.initial, seed=self.seed, intervals=self.intervals
+        )
+
     def _by_mean_field(
         self,
         engine: Engine,
@@ -163,16 +178,28 @@ class NetworkMJP:
         folder: Path | None,
         resume: bool,
     ) -> FittedNetwork:
-        tractable = self._chosen(data, readings)[0] == "exact"
-        choices: dict[str, Any] = {"initial": self.initial, "seed": self.seed, "intervals": self.intervals}
         if engine == "meanfield":
             return fitted_by_sweeps(
-                data, self.network, readings, start=self.start, tractable=tractable, progress=progress, **choices
+                data,
+                self.network,
+                readings,
+                initial=self.initial,
+                start=self.start,
+                tractable=self._chosen(data, readings)[0] == "exact",
+                seed=self.seed,
+                intervals=self.intervals,
+                progress=progress,
             )
         trained = self.train(data, progress, folder=folder, resume=resume)
         if self.intervals:
             progress("intervals", 1.0)
-        return fitted_by_networks(trained, data, tractable=tractable, **choices)
+        return self.fitted(data, trained)
+
+    def _checked(self, data: TimeSeries) -> tuple[TimeSeries, Readings]:
+        """What is read, if the network could have given it."""
+        data, readings = self.observed(data)
+        check_readable(data, readings, self.network.box)
+        return data, readings
 
     def observed(self, data: TimeSeries) -> tuple[TimeSeries, Readings]:
         """The columns that are read, in order, and how."""
@@ -182,6 +209,11 @@ class NetworkMJP:
         if self.noise is None and self.network.noise_scale == 0 and noise != "binomial":
             noise = "none"
         fixed = None if self.noise_scale is None else (float(self.noise_scale),) * len(columns)
+        if fixed is not None and noise in ("none", "poisson"):
+            raise InputError(f"{noise} readings have no noise parameter: leave the noise scale out")
+        if fixed is not None and not (0 < fixed[0] < (1 if noise == "binomial" else np.inf)):
+            allowed = "a chance of detection lies between 0 and 1" if noise == "binomial" else "noise must be positive"
+            raise InputError(f"{allowed}, got {fixed[0]:g}")
         return matched(data, names), Readings(columns, noise, fixed)
 
     def _columns(self, data: TimeSeries) -> tuple[tuple[int, ...], ...]:
@@ -198,13 +230,13 @@ class NetworkMJP:
                 raise InputError(f"{part!r} is seen, but is not among the species {', '.join(species)}")
         return tuple(tuple(species.index(part) for part in some) for some in shown)
 
-    def _chosen(self, data: TimeSeries, readings: Readings) -> tuple[Engine, str]:
+    def _chosen(self, data: TimeSeries, readings: Readings) -> tuple[Literal["exact", "neural"], str]:
         """The engine for these data, and why."""
-        cells = int(np.prod(self.network.box))
+        cells = int(np.prod(self.network.box, dtype=float))
         if cells > MOST_CELLS:
-            return "neural", f" (the box has {cells:.1e} cells, more than {MOST_CELLS:.0e} for the exact engine)"
+            return "neural", f"the box has {cells:.1e} cells, more than {MOST_CELLS:.0e} for the exact engine"
         place = crude_start(data, self.network.events(), readings)
         work = Likelihood(data, self.network, readings, self.initial).work(*place)
         if work > MOST_WORK:
-            return "neural", f" ({work:.1e} cells x substeps, more than {MOST_WORK:.0e} for the exact engine)"
-        return "exact", f"; exact, since the likelihood is tractable: {work:.1e} cells x substeps"
+            return "neural", f"{work:.1e} cells x substeps are more than {MOST_WORK:.0e} for the exact engine"
+        return "exact", f"the likelihood is tractable: {work:.1e} cells x substeps"

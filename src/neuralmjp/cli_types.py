@@ -1,0 +1,84 @@
+"""The words and columns that several commands take; loads nothing slow."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+class Grid(StrEnum):
+    """Kinds of observation times."""
+
+    irregular = "irregular"
+    shared = "shared"
+    regular = "regular"
+
+
+class Engine(StrEnum):
+    """How to fit."""
+
+    auto = "auto"
+    exact = "exact"
+    neural = "neural"
+    meanfield = "meanfield"
+
+
+class Posterior(StrEnum):
+    """How the neural engine describes the hidden path."""
+
+    tilted = "tilted"
+    paper = "paper"
+
+
+class Preset(StrEnum):
+    """Sizes: for a laptop, or the published ones."""
+
+    quick = "quick"
+    paper = "paper"
+
+
+class Encoder(StrEnum):
+    """How the neural engine reads a series."""
+
+    ode_rnn = "ode-rnn"
+    gru = "gru"
+    state_space = "state-space"
+
+
+class Refine(StrEnum):
+    """How to finish what the neural engine found."""
+
+    exact = "exact"
+
+
+class Initial(StrEnum):
+    """Law at the first observation of a series."""
+
+    free = "free"
+    stationary = "stationary"
+    flat = "flat"
+    start = "start"
+
+
+class Noise(StrEnum):
+    """How the counts of a reaction network are read."""
+
+    gaussian = "gaussian"
+    poisson = "poisson"
+    binomial = "binomial"
+    two_sided_exponential = "two-sided-exponential"
+    none = "none"
+
+
+DataFile = Annotated[
+    Path, typer.Argument(metavar="DATA", help="CSV, TSV, Parquet or .npz; the README shows the forms.")
+]
+SeriesColumn = Annotated[str | None, typer.Option("--series", metavar="COL", help="Column that names the series.")]
+TimeColumn = Annotated[str | None, typer.Option("--time", metavar="COL", help="Column of observation times.")]
+ValueColumns = Annotated[str | None, typer.Option("--values", metavar="COL,COL", help="Columns of observed values.")]
+TimeUnit = Annotated[str | None, typer.Option("--time-unit", metavar="UNIT", help="Unit of the times, such as s.")]
+NoHeader = Annotated[bool, typer.Option("--no-header", help="The table has no header: columns are 0, 1, 2, ...")]
+Seed = Annotated[int, typer.Option("--seed", metavar="S", help="The same seed gives the same result.")]
+RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="Folder that fit --out wrote.")]
+StoredNoHeader = Annotated[bool | None, typer.Option("--no-header", help="The table has no header.")]

@@ -1,0 +1,109 @@
+"""`neuralmjp predict`: what will be observed after the last observation of each series."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..emissions import Categorical
+from ..errors import InputError
+from ..fitted import FittedMJP
+from ..fitted_network import FittedNetwork
+from ..io import read, write
+from ..systems.system import randomness
+from ..timeseries import TimeSeries
+from .runs import load_any
+from .show import console, number, table
+
+SAMPLES = 1000
+MOST_TIMES = 1_000_000  # in all series
+SHOWN = 10  # rows on the terminal
+PARTS = ("mean", "q05", "q50", "q95")
+
+
+def run(
+    folder: Path,
+    path: Path,
+    columns: dict[str, Any],
+    *,
+    until: float | None,
+    steps: int | None,
+    samples: int | None,
+    seed: int,
+    out: Path | None,
+) -> None:
+    randomness(seed)  # refused here, in words, if it is no seed
+    if (until is None) == (steps is None):
+        raise InputError("say how far to look ahead: --until T, or --steps N, and not both")
+    fitted = load_any(folder)
+    if samples is not None and isinstance(fitted, FittedNetwork):
+        raise InputError("the forecast of a reaction network is computed, not sampled: leave --samples out")
+    data = read(path, **columns)
+    times = times_ahead(data, until, steps)
+    if isinstance(fitted, FittedNetwork):
+        forecast, labels = fitted.predict(data, times), {}
+    else:
+        forecast = fitted.predict(data, times, samples=SAMPLES if samples is None else samples, seed=seed)
+        labels = chances_of_labels(fitted, forecast.samples)
+    ahead = forecast.readings
+    law = np.stack([ahead.mean, ahead.lower, ahead.median, ahead.upper], axis=-1)
+    names = (*(f"{one}_{part}" for one in fitted.value_names for part in PARTS), *labels)
+    values = np.column_stack([law.reshape(len(law), -1), *labels.values()])
+    offsets = np.concatenate([[0], np.cumsum([len(one) for one in times])])
+    result = TimeSeries(forecast.times, values, offsets, data.names, names, data.time_unit)
+    if out is not None:
+        write(result, out)
+    show(result, law, fitted.value_names, path, out)
+
+
+def times_ahead(data: TimeSeries, until: float | None, steps: int | None) -> list[np.ndarray]:
+    """Later times of each series, a median gap of its own apart; the last one is `until` where that is given."""
+    if until is not None and not np.isfinite(until):
+        raise InputError(f"--until must be a finite time, got {until}")
+    times, n = [], 0
+    for name, begin, stop in zip(data.names, data.offsets[:-1], data.offsets[1:], strict=True):
+        last = float(data.times[stop - 1])
+        gaps = np.diff(data.times[begin:stop]) if stop - begin > 1 else data.gaps
+        if gaps.size == 0:
+            raise InputError("no series has two observations: there is no gap to continue with")
+        gap = float(np.median(gaps))
+        if until is not None and until <= last:
+            raise InputError(f"--until {until:g} is not after the last observation of series {name!r}, at {last:g}")
+        count = steps or max(int(np.ceil((until - last) / gap - 1e-9)), 1)  # type: ignore[operator]
+        n += count
+        if n > MOST_TIMES:
+            raise InputError(f"more than {MOST_TIMES} times to forecast: ask for less")
+        ahead = last + gap * np.arange(1, count + 1)
+        if until is not None:
+            ahead[-1] = until
+        times.append(ahead)
+    return times
+
+
+def chances_of_labels(fitted: FittedMJP, samples: np.ndarray) -> dict[str, np.ndarray]:
+    """The share of each label among the samples, where labels are what is seen."""
+    if not isinstance(fitted.emission, Categorical):
+        return {}
+    name = fitted.value_names[0]
+    return {f"{name}_p_{label:g}": (samples[..., 0] == label).mean(0) for label in fitted.emission.labels}
+
+
+def show(result: TimeSeries, law: np.ndarray, names: tuple[str, ...], path: Path, out: Path | None) -> None:
+    """The end of each forecast, for the first few series."""
+    screen, unit = console(), result.time_unit
+    where = "" if out is None else f" -> {out}"
+    screen.print(f"{path}: {result.n_observations} times ahead in {len(result)} series{where}", soft_wrap=True)
+    ends = result.offsets[1:] - 1
+    rows = [
+        [result.names[k], number(float(result.times[end])), *(_cell(law[end, c]) for c in range(len(names)))]
+        for k, end in enumerate(ends[:SHOWN])
+    ]
+    title = "Forecast at the end: mean [5 %, 95 %]"
+    screen.print(table(title, ["series", f"time ({unit})", *names], rows))
+    if len(ends) > SHOWN:
+        screen.print(f"and {len(ends) - SHOWN} more series")
+
+
+def _cell(law: np.ndarray) -> str:
+    mean, low, _, high = (number(float(x)) for x in law)
+    return f"{mean} [{low}, {high}]"

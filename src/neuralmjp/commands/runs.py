@@ -1,0 +1,47 @@
+"""The folder that a fit left behind: which kind of model it holds, and which columns were read."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from .. import fitted_files, fitted_network_files
+from ..errors import InputError
+from ..fitted import FittedMJP
+from ..fitted_network import FittedNetwork
+
+COLUMNS_FILE = "columns.json"
+
+
+def load_any(folder: Path) -> FittedMJP | FittedNetwork:
+    """A fitted process, of states or of counts, as the folder's model.json says."""
+    try:
+        known = json.loads((folder / "model.json").read_text())
+    except (OSError, ValueError):
+        known = None  # the reader of models says what is wrong
+    if isinstance(known, dict) and known.get("format") == fitted_network_files.FORMAT:
+        return FittedNetwork.load(folder)
+    return fitted_files.load(folder)
+
+
+def write_columns(folder: Path, columns: dict[str, Any]) -> None:
+    (folder / COLUMNS_FILE).write_text(json.dumps(columns, indent=2) + "\n")
+
+
+def columns_of(
+    run: Path,
+    series: str | None,
+    time: str | None,
+    values: str | None,
+    time_unit: str | None,
+    no_header: bool | None,
+) -> dict[str, Any]:
+    """Which columns to read: those given now, else those of the fit."""
+    given = {"series": series, "time": time, "values": values, "time_unit": time_unit}
+    given["header"] = None if no_header is None else not no_header  # type: ignore[assignment]
+    file = run / COLUMNS_FILE
+    try:
+        stored = json.loads(file.read_text()) if file.exists() else {}
+        columns = {name: value if value is not None else stored.get(name) for name, value in given.items()}
+    except (ValueError, AttributeError):
+        raise InputError(f"{file} is damaged: fit again, or remove it and name the columns") from None
+    return {**columns, "header": columns["header"] is not False}
