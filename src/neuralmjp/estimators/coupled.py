@@ -20,7 +20,7 @@ from ..priors.generator import GeneratorParameters
 from ..systems import ReactionNetwork
 from ..timeseries import TimeSeries
 from ..training.config import Config
-from ..training.coupled import CoupledTrained, information_of, train_coupled
+from ..training.coupled import CoupledTrained, train_coupled
 from ..training.run import Progress
 from .lattice import assemble_network
 
@@ -98,8 +98,8 @@ def fitted_by_networks(
             uncertainty="spread of the generator prior",
             warnings=(*found.warnings, word),
         )
-    if intervals and not tractable:
-        covariance = np.linalg.pinv(information_of(trained, data))
+    if intervals and not tractable and trained.information:
+        covariance = np.linalg.pinv(trained.information[trained.best])
         n = len(logs)
         found = _with_covariance(found, logs, covariance[:n, :n])
         return replace(found, uncertainty="outer products of the bound's gradients")

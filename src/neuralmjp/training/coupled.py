@@ -5,7 +5,6 @@ import json
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,6 @@ from ..emissions.emission import Params
 from ..emissions.readings import Readings
 from ..errors import InputError
 from ..posteriors.coupling import Coupling
-from ..priors.generator import ExplicitParameters
 from ..systems import ReactionNetwork
 from ..timeseries import TimeSeries
 from .blocks import in_windows
@@ -28,6 +26,7 @@ from .coupled_blocks import CountBlock, Sizes, make_count_block
 from .coupled_networks import CountsEvaluated, CoupledSetup, make_coupled_networks
 from .loop import Learned, evaluate_all
 from .networks import Networks
+from .polish import polished
 from .problem import dtype_of, in_precision
 from .run import Descent, Progress, descend
 from .trained import of_restart
@@ -105,6 +104,7 @@ class CoupledTrained:
     message: str
     refused: tuple[int, ...]
     seconds: float
+    information: tuple[Float[np.ndarray, "parameter parameter"], ...]  # of each restart that was polished
 
     @property
     def restarts(self) -> tuple[float, ...]:
@@ -137,21 +137,30 @@ class CoupledTrained:
 
     def evaluate(self, data: TimeSeries) -> CountsEvaluated:
         """The bound, and the posterior at the observations, of other data."""
-        pieces = pieces_of(data, self.network, self.setup.readings, self.speed, self.setup.config)
-        return evaluated_precisely(self.setup, [self.networks], data, self.sizes, pieces)[0]
+        config = self.setup.config
+        pieces = pieces_of(data, self.network, self.setup.readings, self.speed, config)
+        with jax.enable_x64(True):
+            block = make_count_block(data, self.sizes, pieces, config.horizon, np.float64)
+            return evaluated_precisely(self.setup, [self.networks], block)[0]
 
 
 def coupled_preset(name: Preset, posterior: PosteriorName) -> Config:
-    """The presets, with what counts need."""
+    """The presets, with what counts need: sweeps do most of the work, so that small encoders suffice."""
     chosen = preset(name, posterior)
     if posterior == "paper":
-        return chosen.changed(drop_last=False, quadrature=chosen.quadrature)
-    sizes = (
-        {"encoder": "gru", "width": 64, "batch": 64}
-        if name == "quick"
-        else {"encoder": "gru", "width": 128, "batch": 256}
+        return chosen.changed(drop_last=False)
+    width, batch = (64, 64) if name == "quick" else (128, 256)
+    return chosen.changed(
+        encoder="gru",
+        width=width,
+        batch=batch,
+        steer=0.0,
+        dropout=0.0,
+        learning_rate=2e-3,
+        model_learning_rate=1e-2,
+        steps=2000,
+        round_steps=50,
     )
-    return chosen.changed(**sizes, steer=0.0, dropout=0.0, learning_rate=2e-3, model_learning_rate=1e-2, steps=4000)
 
 
 def train_coupled(
@@ -185,7 +194,7 @@ def train_coupled(
             data, network, readings, config, seed, sizes, speed, block, first or whole, tuple(starts)
         )
         end = descend(problem, began, folder=folder, resume=resume, progress=progress)
-    return _concluded(problem, end)
+    return _concluded(problem, end, began, progress)
 
 
 def pieces_of(
@@ -216,55 +225,33 @@ def pieces_of(
 
 
 def evaluated_precisely(
-    setup: CoupledSetup,
-    all_networks: Sequence[Networks],
-    data: TimeSeries,
-    sizes: Sizes,
-    pieces: Float[np.ndarray, "observation"],
+    setup: CoupledSetup, all_networks: Sequence[Networks], block: CountBlock
 ) -> list[CountsEvaluated]:
     """The bound in double precision, whatever the networks were trained in: rounding must not lift it."""
-    with jax.enable_x64(True):
-        block = make_count_block(data, sizes, pieces, setup.config.horizon, np.float64)
-        batch = min(setup.config.batch, block.n_series)
-        doubled = jax.tree.map(lambda x: jnp.asarray(x, jnp.float64), list(all_networks))
-        return [evaluate_all(setup, networks, block, batch) for networks in doubled]  # type: ignore[misc]
+    batch = min(setup.config.batch, block.n_series)
+    return [evaluate_all(setup, networks, block, batch) for networks in all_networks]  # type: ignore[misc]
 
 
-def information_of(trained: CoupledTrained, data: TimeSeries) -> Float[np.ndarray, "parameter parameter"]:
-    """Outer products of the slopes of each series' bound by the logarithms of the constants and the learned noise."""
-    setup, networks = trained.setup, trained.networks
-    with jax.enable_x64(True):
-        pieces = pieces_of(data, trained.network, setup.readings, trained.speed, setup.config)
-        block = make_count_block(data, trained.sizes, pieces, setup.config.horizon, np.float64)
-        doubled = jax.tree.map(lambda x: jnp.asarray(x, jnp.float64), networks)
-        batch = min(setup.config.batch, block.n_series)
-        slopes = jax.tree.map(np.asarray, _slopes(setup, doubled, block, batch))
-    free = setup.readings.learned(trained.noise)
-    columns = [slopes[0], *(slopes[1][name][:, np.asarray(free[name])] for name in slopes[1])]
-    each = np.concatenate(columns, axis=1)
-    return each.T @ each
+def doubled(networks: Networks) -> Networks:
+    return jax.tree.map(lambda x: jnp.asarray(x, jnp.float64), networks)
 
 
-@partial(jax.jit, static_argnames=("setup", "batch"))
-def _slopes(setup: CoupledSetup, networks: Networks, block: CountBlock, batch: int) -> tuple[Array, dict[str, Array]]:
-    theta, noise = networks.prior.draw(None), networks.emission
-
-    def bound(theta, noise, row):
-        at = eqx.tree_at(lambda n: (n.prior, n.emission), networks, (ExplicitParameters(theta), noise))
-        return setup.evaluate(at, block.take(row[None]), key=None).terms.elbo[0]
-
-    slope = jax.grad(bound, argnums=(0, 1))
-    return jax.lax.map(lambda row: slope(theta, noise, row), jnp.arange(block.n_series), batch_size=batch)
-
-
-def _concluded(problem: CoupledProblem, end: Descent) -> CoupledTrained:
+def _concluded(problem: CoupledProblem, end: Descent, began: float, progress: Progress) -> CoupledTrained:
     state, ledger = end.state, end.ledger
     all_networks = []
     for k in range(len(problem.starts)):
         networks, average = (of_restart(tree, k) for tree in (state.networks, state.average))
         all_networks.append(eqx.tree_at(lambda n: (n.prior, n.emission, n.initial), networks, average))
-    pieces = pieces_of(problem.data, problem.network, problem.readings, problem.speed, problem.config)
-    found = evaluated_precisely(end.setup, all_networks, problem.data, problem.sizes, pieces)
+    config, information = problem.config, ()
+    pieces = pieces_of(problem.data, problem.network, problem.readings, problem.speed, config)
+    with jax.enable_x64(True):
+        block = make_count_block(problem.data, problem.sizes, pieces, config.horizon, np.float64)
+        all_networks = [doubled(networks) for networks in all_networks]
+        if config.polish and config.posterior == "tilted" and config.prior == "explicit":
+            progress("last steps", 1.0)
+            ends = [polished(end.setup, networks, block, problem.batch) for networks in all_networks]
+            all_networks, information = [one for one, _ in ends], tuple(held for _, held in ends)
+        found = evaluated_precisely(end.setup, all_networks, block)
     if not any(np.isfinite(one.terms.elbo).all() for one in found):
         raise InputError(
             "training ended without a finite bound: lower the learning rate, or look for extreme values in the data"
@@ -282,5 +269,6 @@ def _concluded(problem: CoupledProblem, end: Descent) -> CoupledTrained:
         ledger.settled,
         f"stopped after {ledger.done} steps: {why}",
         tuple(ledger.refused),
-        ledger.seconds,
+        time.perf_counter() - began,
+        information,
     )

@@ -95,8 +95,6 @@ def evaluate_counts(
     motion = moved(setup, held, block, potentials, at_first)
     if not setup.config.sweeps:
         return CountsEvaluated(bound_of(setup, rules, block, motion, key=None), at_observations(block, motion.laws))
-    # Networks learn from the bound of what they propose, parameters from that of what sweeps make of it.
-    proposed = bound_of(setup, held, block, motion, key=None).elbo
     beliefs = beliefs_of(coupling, jax.lax.stop_gradient(motion), held.log_scales)
     found = improved(setup, held, block, beliefs)
     for _ in range(setup.config.sweeps - 1):
@@ -105,8 +103,10 @@ def evaluate_counts(
     path_kl = swept_divergence(coupling, found, rules.log_scales, durations)
     at_start = initial_divergence(setup, beliefs.laws[0])
     seen = seen_of(setup, rules.noise, block, beliefs.laws, relaxed=False)
-    terms = Terms(seen + proposed - jax.lax.stop_gradient(proposed), path_kl, at_start)
-    return CountsEvaluated(terms, at_observations(block, beliefs.laws))
+    if key is not None:  # in training: parameters learn from what sweeps make of a proposal, networks from itself
+        proposed = bound_of(setup, held, block, motion, key=None).elbo
+        seen = seen + proposed - jax.lax.stop_gradient(proposed)
+    return CountsEvaluated(Terms(seen, path_kl, at_start), at_observations(block, beliefs.laws))
 
 
 def moved(setup: CoupledSetup, rules: Rules, block: CountBlock, potentials: Array, at_first: Array) -> Motion:

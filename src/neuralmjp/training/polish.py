@@ -1,0 +1,96 @@
+"""The last steps of a mean field: all series at once, to the top of the bound, and how sharp that top is.
+
+Given the posterior, the bound's slope by the few parameters of the model costs little more than the bound itself. Where
+training by batches has come near the top, a quasi-Newton method on all series ends there without its noise.
+"""
+
+from functools import partial
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from ..emissions.emission import Params
+from ..exact.climb import climb_hill
+from ..priors.generator import ExplicitParameters
+from .coupled_blocks import CountBlock
+from .coupled_networks import CoupledSetup
+from .networks import Networks
+
+FARTHEST = 1.0  # that a logarithm may move: training has come near already
+
+
+def polished(
+    setup: CoupledSetup, networks: Networks, block: CountBlock, batch: int
+) -> tuple[Networks, Float[np.ndarray, "parameter parameter"]]:
+    """Networks with the model's parameters at the top of the bound, and the information that the series hold of them.
+
+    The information is the sum of outer products of the slopes of each series.
+    """
+    theta = np.asarray(networks.prior.draw(None), np.float64)
+    noise = {name: np.asarray(value, np.float64) for name, value in networks.emission.items()}
+    free = {name: np.asarray(value) for name, value in setup.readings.learned(noise).items()}
+
+    def split(x: Float[np.ndarray, "parameter"]) -> tuple[np.ndarray, Params]:
+        found, at = {}, len(theta)
+        for name, value in noise.items():
+            n = int(free[name].sum())
+            found[name] = value.copy()
+            found[name][free[name]] = x[at : at + n]
+            at += n
+        return x[: len(theta)], found
+
+    def joined(by_theta: np.ndarray, by_noise: Params) -> np.ndarray:
+        return np.concatenate([by_theta, *(by_noise[name][..., free[name]] for name in noise)], axis=-1)
+
+    def each(x: np.ndarray) -> tuple[np.ndarray, Float[np.ndarray, "series parameter"]]:
+        values, slopes = jax.tree.map(np.asarray, _slopes(setup, networks, *split(x), block, batch))
+        return values, joined(*slopes)
+
+    def uphill(x: np.ndarray) -> tuple[float, np.ndarray]:
+        values, slopes = each(x)
+        return float(values.sum()), slopes.sum(0)
+
+    start = joined(theta, noise)
+    best, _ = climb_hill(uphill, start, start[:, None] + np.array([-FARTHEST, FARTHEST]))
+    there, at = split(best)
+    _, slopes = each(best)
+    made = ExplicitParameters(jnp.asarray(there))
+    emission = {name: jnp.asarray(value) for name, value in at.items()}
+    return eqx.tree_at(lambda n: (n.prior, n.emission), networks, (made, emission)), slopes.T @ slopes
+
+
+@partial(jax.jit, static_argnames=("setup", "batch"))
+def _slopes(
+    setup: CoupledSetup, networks: Networks, theta: Array, noise: dict[str, Array], block: CountBlock, batch: int
+) -> tuple[Array, tuple[Array, dict[str, Array]]]:
+    """The bound of every series, and its slope by the model's parameters."""
+
+    def bound(shift, rows):
+        """With a shift of the parameters for each series of its own: their slopes are then those of each."""
+        taken = block.take(rows)
+
+        def one(shift, row):
+            at = (ExplicitParameters(theta + shift[0]), jax.tree.map(jnp.add, noise, shift[1]))
+            alone = jax.tree.map(lambda x: x if x.ndim == 0 else x[None], row)
+            return setup.evaluate(eqx.tree_at(lambda n: (n.prior, n.emission), networks, at), alone, key=None).terms
+
+        axes = jax.tree.map(lambda x: None if x.ndim == 0 else 0, taken)
+        return jax.vmap(one, in_axes=(0, axes))(shift, taken)
+
+    def some(rows):
+        zero = jax.tree.map(lambda x: jnp.zeros((len(rows), *x.shape)), (theta, noise))
+
+        def total(shift):
+            elbo = bound(shift, rows).elbo
+            return elbo.sum(), elbo[:, 0]
+
+        slopes, values = jax.grad(total, has_aux=True)(zero)
+        return values, slopes
+
+    n = block.n_series
+    rows = jnp.minimum(jnp.arange(-(-n // batch) * batch), n - 1).reshape(-1, batch)
+    found = jax.lax.map(some, rows)
+    return jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:])[:n], found)
