@@ -89,17 +89,17 @@ def test_fit_decode_predict(run, births, data, tmp_path):
 def test_known_noise_of_a_sum(run, data, tmp_path):
     """What is seen is the sum of two species; its noise is known."""
     pair, result = tmp_path / "pair.txt", tmp_path / "result.json"
-    pair.write_text("0 -> A @ make = 1\nA -> B @ turn = 1\nB -> A @ back = 1\nA -> 0 @ lose = 0.2\nbox A 25\nbox B 25")
-    some = read(data)[:3]
+    pair.write_text("0 -> A @ make = 2\nA -> 0 @ lose = 0.2\n0 -> B @ seed = 0.01\nbox A 25\nbox B 1\nstart B 0")
+    some = read(data)[:4]
     shown = tmp_path / "sums.csv"
     write(TimeSeries(some.times, some.values, some.offsets, some.names, ("total",)), shown)
-    words = ("--prior", pair, "--seen", "A+B", "--noise-scale", 1, "--initial", "start", "--json", result)
+    words = ("--prior", pair, "--seen", "A+B", "--noise-scale", 1, "--initial", "flat", "--json", result)
     status, out, err = run("fit", shown, *words)
     assert (status, err) == (0, "")
     assert "seen: A+B (gaussian noise)" in out
     assert "Noise (counts), known" in out
     found = json.loads(result.read_text())
-    assert found["n_parameters"] == 4
+    assert found["n_parameters"] == 3
     assert found["emission"]["sd"]["mean"] == [1.0]
 
 
@@ -174,10 +174,12 @@ def test_forecast_of_labels(run, tmp_path):
     write(systems.FlashingRatchet().simulate(20, 15, seed=2).data, data)
     assert run("fit", data, "--states", 6, "--prior", "flashing-ratchet", "--out", folder)[0] == 0
     assert run("predict", folder, data, "--steps", 1, "--out", ahead)[0] == 0
-    found = read(ahead)
-    assert found.value_names[4:] == tuple(f"state_p_{k}" for k in range(6))
-    np.testing.assert_allclose(found.values[:, 4:].sum(1), 1.0)
-    np.testing.assert_allclose(found.values[:, 4:] @ np.arange(6), found.values[:, 0])
+    rows = rows_of(ahead)  # one for each series
+    assert len(rows) == 20
+    assert list(rows[0])[6:] == [f"state_p_{k}" for k in range(6)]
+    chances = np.array([[float(row[f"state_p_{k}"]) for k in range(6)] for row in rows])
+    np.testing.assert_allclose(chances.sum(1), 1.0)
+    np.testing.assert_allclose(chances @ np.arange(6), [float(row["state_mean"]) for row in rows])
 
 
 def test_times_of_a_forecast():
@@ -211,7 +213,7 @@ def test_times_of_a_forecast():
             "a chance of detection lies between 0 and 1",
         ),
         (("--prior", "NETWORK", "--seen", "Z"), "'Z' is seen, but is not among the species X"),
-        (("--prior", "NETWORK", "--seen", "X,X"), "the data have 1 values (X), but 2 are read"),
+        (("--prior", "NETWORK", "--seen", "X,X"), "seen are X, X: each of them can be one value only"),
         (("--prior", "NETWORK", "--values", "Z"), "no column 'Z'; the columns are 'series', 'time', 'X'"),
         (("--prior", "NETWORK", "--steps", 5), "--steps: only for the neural engine, but the engine is exact, chosen"),
         (("--prior", "NETWORK", "--engine", "meanfield", "--restarts", 2), "meanfield engine has a single start"),

@@ -201,6 +201,10 @@ class TimeSeries:
         span = f"the times run from {self.times.min():g} to {self.times.max():g}"
         return self._cut(first, last, self.names, f"no value lies between times {start:g} and {stop:g}; {span}")
 
+    def without_first(self) -> "TimeSeries":
+        """Leave out the first observation of each series."""
+        return self._cut(self.offsets[:-1] + 1, self.offsets[1:], self.names, "no series has a second observation")
+
     def split(
         self,
         fractions: Sequence[float] = (0.8, 0.1, 0.1),

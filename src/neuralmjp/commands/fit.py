@@ -141,8 +141,10 @@ def read_prior(prior: str) -> tuple[Any, np.ndarray | None]:
     if prior in ("free", "reversible"):
         return prior, None
     path = Path(prior)
-    if prior in SYSTEMS or is_network_file(path):
+    if prior in SYSTEMS:
         return systems.named(prior), None
+    if is_network_file(path):
+        return systems.named(prior if path.suffix else f"./{prior}"), None
     if path.suffix or path.exists():
         return "free", read_mask(path)
     raise InputError(

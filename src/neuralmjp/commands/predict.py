@@ -49,8 +49,7 @@ def run(
     law = np.stack([ahead.mean, ahead.lower, ahead.median, ahead.upper], axis=-1)
     names = (*(f"{one}_{part}" for one in fitted.value_names for part in PARTS), *labels)
     values = np.column_stack([law.reshape(len(law), -1), *labels.values()])
-    offsets = np.concatenate([[0], np.cumsum([len(one) for one in times])])
-    result = TimeSeries(forecast.times, values, offsets, data.names, names, data.time_unit)
+    result = following(data, times, values, names)
     if out is not None:
         write(result, out)
     show(result, law, fitted.value_names, path, out)
@@ -78,6 +77,22 @@ def times_ahead(data: TimeSeries, until: float | None, steps: int | None) -> lis
             ahead[-1] = until
         times.append(ahead)
     return times
+
+
+def following(data: TimeSeries, times: list[np.ndarray], values: np.ndarray, names: tuple[str, ...]) -> TimeSeries:
+    """A table of forecasts, of which a series may have one alone: made with the last observation, then without it."""
+    lengths = np.array([len(one) for one in times])
+    before = np.cumsum(lengths) - lengths
+    last = data.times[data.offsets[1:] - 1]
+    longer = TimeSeries(
+        np.insert(np.concatenate(times), before, last),
+        np.insert(values, before, 0.0, axis=0),
+        np.concatenate([[0], np.cumsum(lengths + 1)]),
+        data.names,
+        names,
+        data.time_unit,
+    )
+    return longer.without_first()
 
 
 def chances_of_labels(fitted: FittedMJP, samples: np.ndarray) -> dict[str, np.ndarray]:

@@ -205,6 +205,8 @@ class NetworkMJP:
         """The columns that are read, in order, and how."""
         columns = self._columns(data)
         names = tuple("+".join(self.network.species[s] for s in some) for some in columns)
+        if len(set(names)) < len(names):
+            raise InputError(f"seen are {', '.join(names)}: each of them can be one value only")
         noise = self.network.noise if self.noise is None else self.noise
         if self.noise is None and self.network.noise_scale == 0 and noise != "binomial":
             noise = "none"
