@@ -26,11 +26,15 @@ EACH = Readings(((0,), (1,)))
 SUM = Readings(((0, 1), (1,)), "two-sided-exponential")
 
 
+def some_noise(readings):
+    return readings.start(np.full(len(readings.columns), 0.7))
+
+
 def counts(network, readings, n=6, length=5, seed=0, duration=4.0) -> TimeSeries:
     """Ragged readings, some of them missing."""
     simulation = network.simulate(n, length, duration=duration, seed=seed)
     rng = np.random.default_rng(seed)
-    noise = readings.start(np.full(2, 0.7))
+    noise = some_noise(readings)
     values = readings.sample(noise, simulation.states, rng)
     values[rng.random(values.shape) < 0.1] = np.nan
     keep = np.ones(len(values), bool)
@@ -64,7 +68,7 @@ CASES = [(small_network(), EACH, TINY), (parse_network(CASCADE), SUM, TINY), (sm
 def test_bounds_stay_below_the_evidence(network, readings, config):
     data = counts(network, readings)
     theta = np.log(list(network.parameters.values()))
-    run = train_coupled(data, network, readings, [(theta, readings.start(np.full(2, 0.7)))], config=config)
+    run = train_coupled(data, network, readings, [(theta, some_noise(readings))], config=config)
     above = evidence(network, readings, run.noise, data, run.theta(0))
     bound = np.asarray(run.evaluated[0].terms.elbo)
     assert (bound < above + 1e-6).all()
@@ -85,7 +89,7 @@ def world(network, readings, data, config=TINY):
         box = tuple((0, n - 1) for n in network.box)
         setup = CoupledSetup(Coupling.of(network.events()), readings, config, block.features.shape[-1], box)
         theta = np.log(list(network.parameters.values()))
-        networks = make_coupled_networks(setup, theta, readings.start(np.full(2, 0.7)), key=jax.random.key(1))
+        networks = make_coupled_networks(setup, theta, some_noise(readings), key=jax.random.key(1))
         quiet = jax.random.key(2)
         # Networks begin by saying nothing: let them speak.
         networks = jax.tree.map(lambda x: x + 0.1 * jax.random.normal(quiet, x.shape, x.dtype), networks)

@@ -75,7 +75,8 @@ def _slopes(
         def one(shift, row):
             at = (ExplicitParameters(theta + shift[0]), jax.tree.map(jnp.add, noise, shift[1]))
             alone = jax.tree.map(lambda x: x if x.ndim == 0 else x[None], row)
-            return setup.evaluate(eqx.tree_at(lambda n: (n.prior, n.emission), networks, at), alone, key=None).terms
+            there = eqx.tree_at(lambda n: (n.prior, n.emission), networks, at)
+            return setup.evaluate(there, alone, key=None).terms.elbo[0]
 
         axes = jax.tree.map(lambda x: None if x.ndim == 0 else 0, taken)
         return jax.vmap(one, in_axes=(0, axes))(shift, taken)
@@ -84,8 +85,8 @@ def _slopes(
         zero = jax.tree.map(lambda x: jnp.zeros((len(rows), *x.shape)), (theta, noise))
 
         def total(shift):
-            elbo = bound(shift, rows).elbo
-            return elbo.sum(), elbo[:, 0]
+            elbo = bound(shift, rows)
+            return elbo.sum(), elbo
 
         slopes, values = jax.grad(total, has_aux=True)(zero)
         return values, slopes
