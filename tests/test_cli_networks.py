@@ -114,9 +114,10 @@ def test_mean_field(run, births, data, tmp_path):
     assert (found["engine"], found["posterior"]) == ("meanfield", "coordinate")
 
 
+@pytest.mark.slow
 def test_neural_engine_keeps_a_checkpoint(run, births, data, tmp_path):
     folder = tmp_path / "run"
-    sizes = ("width=8", "batch=8", "round_steps=5", "sweeps=0", "piece_jumps=3")
+    sizes = ("width=8", "batch=8", "round_steps=5", "sweeps=0", "piece_jumps=3", "polish=false")
     words = [word for size in sizes for word in ("--set", size)]
     neural = ("fit", data, "--prior", births, "--engine", "neural", "--out", folder, "--steps", 10, *words)
     status, out, err = run(*neural)

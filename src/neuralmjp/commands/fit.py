@@ -47,14 +47,13 @@ def run(
     json_file: Path | None,
 ) -> None:
     randomness(seed)  # refused here, in words, if it is no seed
-    if training.resume and out is None:
-        raise InputError("--resume goes on from the checkpoint in the folder of --out: give --out DIR too")
     chosen, mask = read_prior(prior)
     panel = {"--exact-entry": exact_entry is not None, "--first-known": first_known, "--misread": misread is not None}
     panel["--censored"] = bool(censored)
     if isinstance(chosen, ReactionNetwork):
         others = {"--states": n_states is not None, "--emission": emission != "auto"} | panel
         refuse([*_typed(others), *(["--refine"] if training.refine else [])], "hidden states", "a reaction network")
+        need_folder(training, out)
         fit_network.run(
             data,
             chosen,
@@ -77,6 +76,7 @@ def run(
         )
     if engine != "neural":
         refuse_training(training, engine == "auto")
+    need_folder(training, out)
     assumed: dict[str, Any] = {
         "emission": emission,
         "prior": chosen,
@@ -112,6 +112,11 @@ def refuse(options: list[str], belongs_to: str, given: str) -> None:
     if options:
         verb, them = ("belongs", "it") if len(options) == 1 else ("belong", "them")
         raise InputError(f"{', '.join(options)} {verb} to {belongs_to}, but --prior is {given}: leave {them} out")
+
+
+def need_folder(training: TrainingOptions, out: Path | None) -> None:
+    if training.resume and out is None:
+        raise InputError("--resume goes on from the checkpoint in the folder of --out: give --out DIR too")
 
 
 def refuse_training(training: TrainingOptions, automatic: bool) -> None:
