@@ -48,8 +48,8 @@ LAYERS |= {
     "training": MODEL | {"systems", "exact", "encoders", "posteriors", "objective", "training"},
     "baselines": MODEL | {"systems", "baselines"},
     "estimators": MODEL | {"systems", "exact", "baselines", "training", "fitted", "fitted_network", "estimators"},
-    "experiments": MODEL | {"systems", "training", "fitted", "estimators", "experiments"},
 }
+LAYERS["experiments"] = LAYERS["estimators"] - {"exact"} | {"objective", "plots", "experiments"}
 NEURAL = ("encoders", "posteriors", "training", "objective", "priors.generator")
 
 

@@ -6,8 +6,8 @@ from matplotlib.figure import Figure
 
 from neuralmjp import InputError, TimeSeries
 from neuralmjp.mjp import Interval
-from neuralmjp.plots import plot_rates, plot_trace
-from neuralmjp.plots.palette import STATES, state_colour
+from neuralmjp.plots import plot_belief, plot_counts, plot_rates, plot_trace
+from neuralmjp.plots.palette import STATES, TRUTH, state_colour
 
 TIMES = np.arange(6) * 0.5
 STATE = np.array([0, 0, 1, 1, 0, 2])
@@ -106,3 +106,31 @@ class TestRates:
 def test_colours_of_states_differ_and_repeat():
     assert len(set(STATES)) == 8
     assert state_colour(9) == state_colour(1)
+
+
+class TestCounts:
+    def test_truth_readings_and_the_future(self, ax):
+        readings = TIMES + 0.3
+        assert plot_counts(TIMES, ax, readings=readings, truth=TIMES, until=1.0) is ax
+        assert labels(ax) == ["true count", "read"]
+        assert ax.lines[0].get_color() == TRUTH
+        np.testing.assert_array_equal(ax.lines[1].get_ydata(), readings)
+        (future,) = ax.patches
+        assert (future.get_x(), future.get_x() + future.get_width()) == (1.0, TIMES[-1])
+
+    def test_nothing_but_times(self, ax):
+        plot_counts(TIMES, ax)
+        assert not ax.lines
+        assert not ax.patches
+
+    def test_belief(self, ax):
+        assert plot_belief(TIMES, TIMES, ax, band=(TIMES - 1, TIMES + 1), colour=2, label="exact") is ax
+        assert labels(ax) == ["exact"]
+        assert ax.lines[0].get_color() == state_colour(2)
+        heights = ax.collections[0].get_paths()[0].vertices[:, 1]
+        assert (heights.min(), heights.max()) == (-1.0, TIMES[-1] + 1)
+
+    def test_belief_without_band_or_name(self, ax):
+        plot_belief(TIMES, TIMES, ax)
+        assert not ax.collections
+        assert labels(ax) == []

@@ -331,7 +331,9 @@ def predict(
 
 @app.command()
 def reproduce(
-    experiment: Annotated[str, typer.Argument(metavar="EXPERIMENT", help="One of the paper's experiments: dfr.")],
+    experiment: Annotated[
+        str, typer.Argument(metavar="EXPERIMENT", help="One of the paper's experiments: dfr, lotka-volterra.")
+    ],
     preset: Annotated[
         Preset, typer.Option("--preset", help="quick takes minutes on a laptop; paper has the published sizes.")
     ] = Preset.quick,
@@ -342,11 +344,14 @@ def reproduce(
     json_file: Annotated[
         Path | None, typer.Option("--json", metavar="FILE", help="Write every number, seconds and device as JSON.")
     ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="DIR", help="Draw the paper's figures into this folder.")
+    ] = None,
 ) -> None:
     """Run an experiment of the paper again and print its tables beside ours."""
     from .commands import reproduce as command
 
-    command.run(experiment, preset=preset.value, n_runs=seeds, seed=seed, json_file=json_file)
+    command.run(experiment, preset=preset.value, n_runs=seeds, seed=seed, json_file=json_file, out=out)
 
 
 def main() -> None:

@@ -1,7 +1,7 @@
 """`neuralmjp reproduce`: an experiment of the paper, its tables beside ours."""
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,20 +17,43 @@ from ..training.config import Preset
 from .show import console, progress_display, table
 
 
-def run(experiment: str, *, preset: Preset, n_runs: int | None, seed: int, json_file: Path | None) -> None:
+def run(
+    experiment: str,
+    *,
+    preset: Preset,
+    n_runs: int | None,
+    seed: int,
+    json_file: Path | None,
+    out: Path | None = None,
+) -> None:
     chosen = named(experiment)
     randomness(seed)  # refused here, in words, if it is no seed
+    if out is not None:
+        out.mkdir(parents=True, exist_ok=True)  # before the work, not after it
     with progress_display() as progress:
         report = chosen(preset, n_runs, seed, progress)
     show(report)
     if json_file is not None:
         json_file.write_text(json.dumps(as_json(report), indent=2, allow_nan=False) + "\n")
         console().print(f"result -> {json_file}", soft_wrap=True)
+    if out is not None:
+        draw(report, out)
+
+
+def draw(report: Report, folder: Path) -> None:
+    """Every figure as a file of its name."""
+    screen = console()
+    if not report.figures:
+        screen.print(f"{report.experiment} has no figures: nothing was written to {folder}", soft_wrap=True)
+    for name, drawing in report.figures.items():
+        file = folder / f"{name}.png"
+        drawing().savefig(file, dpi=130)
+        screen.print(f"figure -> {file}", soft_wrap=True)
 
 
 def as_json(report: Report) -> dict[str, Any]:
     """Every number with mean and sd (null where there is none), seconds, device and versions."""
-    result = asdict(report)
+    result = {**asdict(replace(report, figures={})), "figures": list(report.figures)}
     for shown, stored in zip(report.tables, result["tables"], strict=True):
         for row, kept in zip(shown.rows, stored["rows"], strict=True):
             for line, entry in zip(row.lines, kept["lines"], strict=True):
@@ -39,7 +62,7 @@ def as_json(report: Report) -> dict[str, Any]:
 
 
 def show(report: Report) -> None:
-    """Both tables, then how each of our fits ended."""
+    """All tables, then how each of our fits ended."""
     screen = console()
     for one in report.tables:
         screen.print(as_table(one))
@@ -60,6 +83,7 @@ def as_table(shown: ResultTable) -> Table:
     """A section per row of the paper, a line per method; narrow enough for 80 columns."""
     grid = table(shown.title, ["", *shown.columns], [])
     grid.box, grid.show_edge, grid.pad_edge = box.SIMPLE_HEAD, False, False
+    grid.padding = (0, 0, 0, 1)
     grid.columns[0].no_wrap = True
     for row in shown.rows:
         grid.add_section()

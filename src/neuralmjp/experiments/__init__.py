@@ -4,12 +4,12 @@ from collections.abc import Callable
 
 from ..errors import InputError
 from ..training.config import Preset
-from . import dfr
+from . import dfr, lotka_volterra
 from .tables import Progress, Report
 
 Experiment = Callable[[Preset, int | None, int, Progress], Report]  # preset, runs per row, seed
 
-EXPERIMENTS: dict[str, Experiment] = {"dfr": dfr.run}
+EXPERIMENTS: dict[str, Experiment] = {"dfr": dfr.run, "lotka-volterra": lotka_volterra.run}
 
 __all__ = ["EXPERIMENTS", "Report", "named"]
 

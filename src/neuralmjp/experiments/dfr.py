@@ -12,12 +12,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
-from scipy.stats import norm
 
 from ..errors import InputError
 from ..estimators import ExactMJP, NeuralMJP
 from ..fitted import FittedMJP
-from ..mjp.interval import LEVEL
 from ..priors import ParametricRates
 from ..priors.generator import GeneratorParameters
 from ..systems import FlashingRatchet, paper_dataset
@@ -25,15 +23,14 @@ from ..timeseries import TimeSeries
 from ..training.config import Preset
 from ..training.networks import Evaluated
 from ..training.run import Trained
-from .tables import Line, Number, Progress, Report, ResultTable, Row
+from .runs import Told, Z, columns_over_runs, held_out_terms, reported, several, size_of, stopped
+from .tables import AS_PUBLISHED, EXACT, PUBLISHED, TILTED, Line, Number, Progress, Report, ResultTable, Row
 
 PARAMETERS = ("V", "r", "b")
 GRIDS = ("irregular", "shared", "regular")
 N_STATES = 6
 N_DRAWS = 1000  # of the generator prior, as in the paper
 START = 0.5  # of every parameter: away from the truth, which is 1, so that what comes near it was learned
-
-PUBLISHED, AS_PUBLISHED, TILTED, EXACT = "published", "paper's method", "tilted (default)", "exact limit"
 
 
 def published(**numbers: tuple[float, float]) -> Line:
@@ -88,13 +85,11 @@ def run(preset: Preset, n_runs: int | None, seed: int, progress: Progress = lamb
         n_runs: per row; the preset's if None.
         seed: of the data and of the first run.
     """
-    if preset not in SIZES:
-        raise InputError(f"a preset is {' or '.join(SIZES)}, got {preset!r}")
-    began, size = time.perf_counter(), SIZES[preset]
+    began, size = time.perf_counter(), size_of(SIZES, preset)
     neural = partial(NeuralMJP, N_STATES, emission="categorical", prior=unknown_ratchet(), preset=preset, seed=seed)
     runs = size.n_runs if n_runs is None else n_runs
     first_rows, rows = [], []
-    told = _Told(progress, n_fits=len(GRIDS) * 3 + 1)
+    told = Told(progress, n_fits=len(GRIDS) * 3 + 1)
     for grid in GRIDS:
         data, test = data_of(grid, size, seed)
         paper = neural(posterior="paper", changes=size.paper, restarts=runs)
@@ -114,39 +109,24 @@ def run(preset: Preset, n_runs: int | None, seed: int, progress: Progress = lamb
             "Table 1: parameters of the flashing ratchet (truth: 1, 1, 1)",
             PARAMETERS,
             tuple(first_rows),
-            f"paper's method: as implemented here, {_stopped(size)}; ± is the sd of {N_DRAWS} draws "
+            f"paper's method: as implemented here, {stopped(size.paper)}; ± is the sd of {N_DRAWS} draws "
             "of the generator prior, which is no uncertainty (published, paper's), or a standard error (tilted, exact)",
         ),
         ResultTable(
             "Appendix: several runs, and the test set",
             ("KL", "NLL", *PARAMETERS),
             tuple(rows),
-            f"{f'mean ± sd of {runs} runs' if runs > 1 else 'one run'} (published: 5); KL in nats per series, NLL per "
+            f"{several(runs)} (published: 5); KL in nats per series, NLL per "
             "observation; the tilted posterior never makes a jump that the prior forbids, so it is masked in every row",
         ),
     )
-    device = jax.devices()[0]
-    return Report(
-        experiment="dfr",
-        preset=preset,
-        seed=seed,
-        n_runs=runs,
-        settings={**asdict(size), "start": START},
-        device=f"{device.platform}: {device.device_kind}",
-        seconds=time.perf_counter() - began,
-        tables=tables,
-    )
+    return reported("dfr", preset, seed, runs, {**asdict(size), "start": START}, began, tables)
 
 
 @cache  # one object, so that what was compiled for it is found again
 def unknown_ratchet() -> ParametricRates:
     """The ratchet's rates as a function of V, r and b."""
     return ParametricRates(lambda p: jnp.asarray(FlashingRatchet(**p).rates), dict.fromkeys(PARAMETERS, START))
-
-
-def _stopped(size: Size) -> str:
-    steps = size.paper.get("steps")
-    return "in full" if steps is None else f"stopped after {steps} steps, long before it has learned (--preset paper)"
 
 
 def data_of(grid: Any, size: Size, seed: int) -> tuple[TimeSeries, TimeSeries]:
@@ -209,35 +189,19 @@ def by_exact(seed: int, data: TimeSeries, test: TimeSeries, progress: Progress) 
 def with_errors(fitted: FittedMJP) -> list[Number]:
     """V, r and b with standard errors, from intervals that are symmetric in the logarithms."""
     interval = fitted.intervals["parameters"]
-    width = 2 * float(norm.isf((1 - LEVEL) / 2))
-    errors = interval.mean * np.log(interval.upper / interval.lower) / width
+    errors = interval.mean * np.log(interval.upper / interval.lower) / (2 * Z)
     return [Number(float(mean), float(error)) for mean, error in zip(interval.mean, errors, strict=True)]
 
 
 def on_test(runs: list[Evaluated], test: TimeSeries) -> dict[str, Number]:
     """Path divergence per series and reconstruction loss per observation."""
-    kl = [np.asarray(one.terms.path_kl, np.float64).mean() for one in runs]
-    nll = [-np.asarray(one.terms.reconstruction, np.float64).sum() / test.n_observations for one in runs]
+    kl, nll = held_out_terms([one.terms for one in runs], test.n_observations)
     return {"KL": Number.over(kl, 1), "NLL": Number.over(nll, 2)}
 
 
 def _over_runs(each: Float[np.ndarray, "run parameter"]) -> dict[str, Number]:
-    return _named([Number.over(values, 2) for values in each.T])
+    return columns_over_runs(PARAMETERS, each, (2,) * len(PARAMETERS))
 
 
 def _named(numbers: list[Number]) -> dict[str, Number]:
     return dict(zip(PARAMETERS, numbers, strict=True))
-
-
-@dataclass
-class _Told:
-    """Progress of one fit as part of the progress of all."""
-
-    progress: Progress
-    n_fits: int
-    begun: int = 0
-
-    def next(self, what: str) -> Progress:
-        before, self.begun = self.begun, self.begun + 1
-        self.progress(what, before / self.n_fits)
-        return lambda stage, share: self.progress(f"{what}: {stage}", (before + min(share, 1.0)) / self.n_fits)

@@ -1,12 +1,18 @@
 """What an experiment yields: the paper's tables, each row with the published numbers and ours beside them."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 Progress = Callable[[str, float], None]
+Drawing = Callable[[], "Figure"]  # only drawn if somebody wants to see it
+
+PUBLISHED, AS_PUBLISHED, TILTED, EXACT = "published", "paper's method", "tilted (default)", "exact limit"
 
 
 class Number(NamedTuple):
@@ -65,3 +71,4 @@ class Report:
     device: str
     seconds: float
     tables: tuple[ResultTable, ...]
+    figures: dict[str, Drawing] = field(default_factory=dict)  # by the name of their file

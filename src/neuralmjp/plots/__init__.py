@@ -1,6 +1,7 @@
 """Figures. Each function takes what it draws and an `ax`, and returns the `ax`."""
 
+from .counts import plot_belief, plot_counts
 from .rates import plot_rates
 from .trace import plot_trace
 
-__all__ = ["plot_rates", "plot_trace"]
+__all__ = ["plot_belief", "plot_counts", "plot_rates", "plot_trace"]

@@ -1,0 +1,93 @@
+"""What experiments have in common: several runs of a method as numbers of a table, and how far all of them are."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import jax
+import numpy as np
+from jaxtyping import Float
+from scipy.stats import norm
+
+from ..errors import InputError
+from ..mjp.interval import LEVEL
+from ..objective import Terms
+from ..training.config import Preset
+from .tables import Drawing, Number, Progress, Report, ResultTable
+
+Z = float(norm.isf((1 - LEVEL) / 2))  # standard errors from the middle of an interval to its end
+
+Size = TypeVar("Size")
+
+
+def size_of(sizes: dict[str, Size], preset: Preset) -> Size:
+    """How much data and training a preset means."""
+    if preset not in sizes:
+        raise InputError(f"a preset is {' or '.join(sizes)}, got {preset!r}")
+    return sizes[preset]
+
+
+def stopped(changes: dict[str, Any]) -> str:
+    """Whether the paper's method was trained to its end."""
+    steps = changes.get("steps")
+    return "in full" if steps is None else f"stopped after {steps} steps, long before it has learned (--preset paper)"
+
+
+def held_out_terms(
+    runs: Sequence[Terms], n_observations: float
+) -> tuple[Float[np.ndarray, "run"], Float[np.ndarray, "run"]]:
+    """Path divergence per series, and reconstruction loss divided by a number of observations."""
+    kl = np.array([np.asarray(one.path_kl, np.float64).mean() for one in runs])
+    nll = np.array([-np.asarray(one.reconstruction, np.float64).sum() / n_observations for one in runs])
+    return kl, nll
+
+
+def columns_over_runs(
+    names: Sequence[str], each: Float[np.ndarray, "run column"], decimals: Sequence[int]
+) -> dict[str, Number]:
+    """Mean and spread of every column."""
+    return {name: Number.over(x, digits) for name, x, digits in zip(names, each.T, decimals, strict=True)}
+
+
+def several(n_runs: int) -> str:
+    return f"mean ± sd of {n_runs} runs" if n_runs > 1 else "one run"
+
+
+def reported(
+    experiment: str,
+    preset: Preset,
+    seed: int,
+    n_runs: int,
+    settings: dict[str, Any],
+    began: float,
+    tables: tuple[ResultTable, ...],
+    figures: dict[str, Drawing] | None = None,
+) -> Report:
+    """The report of an experiment that ends now, on JAX's device."""
+    device = jax.devices()[0]
+    return Report(
+        experiment=experiment,
+        preset=preset,
+        seed=seed,
+        n_runs=n_runs,
+        settings=settings,
+        device=f"{device.platform}: {device.device_kind}",
+        seconds=time.perf_counter() - began,
+        tables=tables,
+        figures=figures or {},
+    )
+
+
+@dataclass
+class Told:
+    """Progress of one fit as part of the progress of all."""
+
+    progress: Progress
+    n_fits: int
+    begun: int = 0
+
+    def next(self, what: str) -> Progress:
+        before, self.begun = self.begun, self.begun + 1
+        self.progress(what, before / self.n_fits)
+        return lambda stage, share: self.progress(f"{what}: {stage}", (before + min(share, 1.0)) / self.n_fits)
