@@ -9,7 +9,8 @@ from scipy.linalg import expm
 
 from baselines.brute import generator, log_likelihoods
 from neuralmjp import InputError
-from neuralmjp.baselines import Settings, fit_mean_field, forecast, posterior
+from neuralmjp.baselines import Settings, fit_mean_field, forecast, opper_sanguinetti, posterior
+from neuralmjp.baselines import problem as problems
 from neuralmjp.baselines.coordinate import bound
 from neuralmjp.baselines.problem import Theta, make_problem, maximised, packed, score, settled, swept_all, unpacked
 from neuralmjp.emissions.readings import Readings
@@ -202,6 +203,18 @@ def test_noise_that_is_known_stays():
     np.testing.assert_allclose(list(fit.constants.values()), list(again.constants.values()), rtol=0.02)
 
 
+def test_fits_that_do_not_end_say_so(monkeypatch):
+    monkeypatch.setattr(opper_sanguinetti, "MOST_ROUNDS", 3)
+    short = fit_mean_field(ONE_DATA, ONE, intervals=False)
+    assert (short.converged, short.message) == (False, "the bound still rose after 3 rounds")
+    monkeypatch.setattr(opper_sanguinetti, "MOST_ROUNDS", 100)
+    monkeypatch.setattr(problems, "OUTGROWN", 0.1)
+    grown = fit_mean_field(ONE_DATA, ONE, intervals=False)
+    assert grown.rounds == 15  # one step and an extrapolation for each of five plans
+    assert not grown.converged
+    assert grown.message.startswith("constants grew without end")
+
+
 def test_laws_are_those_of_the_smoother():
     """One species: posterior at the first of two observations by Bayes."""
     data = ONE_DATA[[0]].between(0, ONE_DATA.times[2])
@@ -291,6 +304,14 @@ class TestErrors:
         data = TimeSeries.from_arrays([[0.0, 1.0]], [[3.0, 5.0]], names=["up"])
         with pytest.raises(InputError, match="series 'up' cannot happen in this network"):
             posterior(data, network)
+
+    def test_noise_that_nobody_gave(self):
+        with pytest.raises(InputError, match="a posterior needs to know the noise: give log_sd of each value"):
+            posterior(ONE_DATA, ONE, Readings(((0,),)))
+
+    def test_start_at_zero(self):
+        with pytest.raises(InputError, match="death must start above 0, got 0"):
+            fit_mean_field(ONE_DATA, ONE, start={"death": 0.0})
 
     def test_settings(self):
         with pytest.raises(InputError, match="jumps must be positive, got 0"):

@@ -15,6 +15,7 @@ from jaxtyping import Float
 
 from ..emissions.emission import Params
 from ..emissions.readings import Readings
+from ..errors import InputError
 from ..mjp.precision import in_double_precision
 from ..systems.reaction_network import ReactionNetwork
 from ..timeseries import TimeSeries
@@ -40,7 +41,7 @@ Initial = Literal["flat", "start"]
 MOST_ROUNDS = 200
 GAIN = 1e-3  # nats: a round of EM that gains less is the last; far below what a standard error is worth
 FURTHEST = 1.0  # that an extrapolation may take a logarithm
-OUTGROWN = 1.5  # constants that need so many times more substeps than planned ask for a new plan
+MOST_PLANS = 5  # of substeps: constants that grow need finer ones, but some grow without end
 
 
 @dataclass(frozen=True)
@@ -125,6 +126,13 @@ def fit_mean_field(
         settings: how finely to compute.
         intervals: whether to work out the covariance, which costs about as much as the fit.
         progress: told what is being done, and how far it is.
+
+    >>> from neuralmjp.systems import immigration_death
+    >>> network = immigration_death(2.0, 0.1)
+    >>> data = network.simulate(20, 20, seed=4).data
+    >>> fit = fit_mean_field(data, network, intervals=False)
+    >>> {name: round(value, 1) for name, value in fit.constants.items()}
+    {'immigration': 2.0, 'death': 0.1}
     """
     began = time.perf_counter()
     settings = settings or Settings()
@@ -132,12 +140,12 @@ def fit_mean_field(
         readings, noise = network.readings()
     check_problem(data, network, readings)
     theta = _start(data, network, readings, noise, start)
-    rounds = sweeps = 0
+    rounds = sweeps = plans = 0
     while True:
         problem, beliefs = make_problem(data, network, readings, theta, initial, settings)
         found = _expectation_maximisation(problem, theta, beliefs, MOST_ROUNDS - rounds, progress)
-        theta, rounds, sweeps = found.theta, rounds + found.rounds, sweeps + found.sweeps
-        if rounds >= MOST_ROUNDS or not problem.outgrown(network, theta, settings, OUTGROWN):
+        theta, rounds, sweeps, plans = found.theta, rounds + found.rounds, sweeps + found.sweeps, plans + 1
+        if rounds >= MOST_ROUNDS or plans == MOST_PLANS or not found.outgrown:
             break
     covariance = np.full((len(theta.constants),) * 2, np.nan)
     if intervals:
@@ -152,7 +160,7 @@ def fit_mean_field(
         posterior=_collected(problem, found.beliefs, found.bounds),
         log_covariance=covariance,
         converged=found.converged,
-        message="the bound settled" if found.converged else f"the bound still rose after {rounds} rounds",
+        message=_message(found, rounds),
         rounds=rounds,
         sweeps=sweeps,
         substeps=problem.n_substeps,
@@ -171,9 +179,12 @@ def posterior(
     settings: Settings | None = None,
 ) -> MeanFieldPosterior:
     """Laws of all species at the observations, for the network's own constants and noise that is known."""
-    if readings is None or noise is None:
+    if readings is None:
         readings, noise = network.readings()
+    if noise is None and readings.parameter is not None and readings.fixed is None:
+        raise InputError(f"a posterior needs to know the noise: give {readings.parameter} of each value")
     check_problem(data, network, readings)
+    noise = readings.start(np.zeros(len(readings.columns))) if noise is None else noise
     theta = Theta(np.array(list(network.parameters.values())), noise)
     problem, beliefs = make_problem(data, network, readings, theta, initial, settings or Settings())
     beliefs, bounds, _ = settled(problem, theta, beliefs)
@@ -187,7 +198,10 @@ def _start(
     first = readings.start(np.ones(len(readings.columns))) if noise is None else noise
     counts = rough_counts(data, readings, first, middle_of(network), network.box)
     guess = guess_constants(data, network.events(), readings, counts)
-    known = {} if start is None else network.with_parameters(**start).parameters
+    known = start or {}
+    for name, value in network.with_parameters(**known).parameters.items():
+        if name in known and not value > 0:
+            raise InputError(f"{name} must start above 0, got {value}")
     constants = [known.get(name, value) for name, value in zip(network.parameters, guess.constants, strict=True)]
     return Theta(np.array(constants), readings.start(guess.noise) if noise is None else noise)
 
@@ -199,14 +213,23 @@ class _Found(NamedTuple):
     rounds: int
     sweeps: int
     converged: bool
+    outgrown: bool  # constants that need finer substeps
+
+
+def _message(found: _Found, rounds: int) -> str:
+    if found.converged:
+        return "the bound settled"
+    if found.outgrown:
+        return "constants grew without end: the data do not hold them, or independent species do not"
+    return f"the bound still rose after {rounds} rounds"
 
 
 def _expectation_maximisation(
     problem: Problem, theta: Theta, beliefs: list[Beliefs], most: int, progress: Progress
 ) -> _Found:
     """Rounds of one sweep and one M step, every third of them from an extrapolated point (Varadhan & Roland 2008)."""
-    reached, rounds, converged = -np.inf, 0, False
-    while rounds < most and not converged:
+    reached, rounds, converged, outgrown = -np.inf, 0, False, False
+    while rounds < most and not converged and not outgrown:
         once, beliefs, _ = _round(problem, theta, beliefs)
         twice, beliefs, bounds = _round(problem, once, beliefs)
         ahead, further, beyond = _round(problem, _extrapolated(problem, theta, once, twice), beliefs)
@@ -214,11 +237,12 @@ def _expectation_maximisation(
         if beyond.sum() >= bounds.sum():
             theta, beliefs, bounds = ahead, further, beyond
         rounds += 3
-        converged = bool(bounds.sum() - reached < GAIN)
+        outgrown = problem.outgrown(theta)
+        converged = bool(bounds.sum() - reached < GAIN) and not outgrown
         reached = bounds.sum()
         progress(f"EM, bound {reached:.2f}", rounds / most)
     beliefs, bounds, last = settled(problem, theta, beliefs)
-    return _Found(theta, beliefs, bounds, rounds, rounds + last, converged)
+    return _Found(theta, beliefs, bounds, rounds, rounds + last, converged, outgrown)
 
 
 def _round(

@@ -33,6 +33,7 @@ from .rough import rough_counts, substeps_needed
 LEAST_SD = 1e-2  # of Gaussian noise: whole numbers read without noise would have none
 CUT = 1e-7  # left out of the exponential series at the edge of the box, where it is least accurate
 TERMS = (12, 24, 48)  # even, so that the series of a negative number is positive
+OUTGROWN = 1.5  # times more substeps than planned
 SETTLED = 1e-4  # nats that the last sweep may still have gained
 
 
@@ -70,8 +71,10 @@ class Problem:
     """Series cut into substeps, and what can happen in them."""
 
     data: TimeSeries
-    events: Events
+    network: ReactionNetwork
     readings: Readings
+    settings: Settings
+    events: Events
     ladders: Ladders
     laid: list[Laid]
     n_substeps: int
@@ -79,9 +82,10 @@ class Problem:
     def scales(self, theta: Theta) -> Float[Array, "event"]:
         return self.events.scales(jnp.asarray(theta.constants))
 
-    def outgrown(self, network: ReactionNetwork, theta: Theta, settings: Settings, times: float) -> bool:
-        """Whether these parameters need many times the substeps that there are."""
-        return bool(_substeps(self.data, network, self.readings, theta, settings).sum() > times * self.n_substeps)
+    def outgrown(self, theta: Theta) -> bool:
+        """Whether these parameters need far more substeps than there are."""
+        needed = _substeps(self.data, self.network, self.readings, theta, self.settings)
+        return bool(needed.sum() > OUTGROWN * self.n_substeps)
 
 
 def check_problem(data: TimeSeries, network: ReactionNetwork, readings: Readings) -> None:
@@ -135,7 +139,8 @@ def make_problem(
     ladders = make_ladders(events, settings.floor, [law / law.sum() for law in laws])
     scales = np.asarray(events.scales(jnp.asarray(theta.constants)))
     beliefs = [first_beliefs(one, data, events, ladders, scales, counts) for one in laid]
-    return Problem(data, events, readings, ladders, laid, int(substeps.sum())), beliefs
+    problem = Problem(data, network, readings, settings, events, ladders, laid, int(substeps.sum()))
+    return problem, beliefs
 
 
 def _substeps(
