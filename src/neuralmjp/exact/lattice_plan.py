@@ -4,6 +4,7 @@ Everything here is NumPy and made for given constants and noise, with headroom: 
 again, and few different shapes are ever compiled.
 """
 
+import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -84,17 +85,13 @@ def make_plan(
         before: a plan whose shapes are used again where they are not much too large.
     """
     exits = headroom * rates.sum(0)
-    low, high = gap_ranges(data, readings, law, noise, rates, np.array(events.changes), events.box, width)
-    sizes = high - low + 1
-    first = np.concatenate([[0], np.cumsum(data.lengths - 1)])  # of the gaps of each series
-    needed = np.stack([_largest(sizes[:, s], first) for s in range(sizes.shape[1])], axis=1)
+    low, high = stretch_ranges(data, readings, law, noise, rates, np.array(events.changes), events.box, width)
+    needed = np.maximum.reduceat(high - low + 1, data.offsets[:-1], axis=0)
     needed = np.minimum(-(-needed // WIDTH_STEP) * WIDTH_STEP, events.box)
-    alone = data.lengths == 1  # no gap: one reading
-    needed[alone] = events.box
     blocks = []
     for some in _classes(needed, data.lengths):
         window = _used_before(tuple(int(n) for n in needed[some].max(0)), before)
-        blocks += _blocks(data, some, low, high, first, window, events.box, exits)
+        blocks += _blocks(data, some, low, high, window, events.box, exits)
     return Plan(tuple(blocks), exits, {name: np.array(value) for name, value in noise.items()}, width)
 
 
@@ -104,15 +101,6 @@ def _used_before(window: tuple[int, ...], before: Plan | None) -> tuple[int, ...
     fits = [one for one in used if all(a >= b for a, b in zip(one, window, strict=True))]
     best = min(fits, key=np.prod, default=window)
     return best if np.prod(best) <= TOO_LARGE * np.prod(window) else window
-
-
-def _largest(sizes: Int[np.ndarray, "gap"], first: Int[np.ndarray, "boundary"]) -> Int[np.ndarray, "series"]:
-    """The largest size among the gaps of each series; 1 for a series without any."""
-    result = np.ones(len(first) - 1, dtype=int)
-    some = np.flatnonzero(np.diff(first))
-    if some.size:
-        result[some] = np.maximum.reduceat(sizes, first[some])
-    return result
 
 
 def read_ranges(
@@ -154,7 +142,7 @@ def _total_range(
     return least, most
 
 
-def gap_ranges(
+def stretch_ranges(
     data: TimeSeries,
     readings: Readings,
     law: Float[np.ndarray, "species count"],
@@ -163,11 +151,12 @@ def gap_ranges(
     changes: Int[np.ndarray, "event species"],
     box: tuple[int, ...],
     width: float,
-) -> tuple[Int[np.ndarray, "gap species"], Int[np.ndarray, "gap species"]]:
-    """Counts that can hold probability in each gap: those that its ends allow, and what lies in between.
+) -> tuple[Int[np.ndarray, "row species"], Int[np.ndarray, "row species"]]:
+    """Counts that can hold probability in the stretch of time before each observation; the first is like the second.
 
-    Where an observation says nothing of a species, the nearest ones before and after that do take its place. In a
-    Gaussian picture the law is widest at an end, by what its reading leaves open, or in the middle, by a bridge.
+    They are those that its ends allow, and what lies in between. Where an observation says nothing of a species, the
+    nearest ones before and after that do take its place. In a Gaussian picture the law is widest at an end, by what
+    its reading leaves open, or in the middle, by a bridge.
     """
     low, high = read_ranges(data.values, readings, noise, box, NATS * width)
     first = data.offsets[:-1]
@@ -175,7 +164,7 @@ def gap_ranges(
         possible = np.flatnonzero(law[s, :n])
         low[first, s] = np.clip(low[first, s], possible[0], possible[-1])
         high[first, s] = np.clip(high[first, s], possible[0], possible[-1])
-    ends = np.delete(np.arange(data.n_observations), data.offsets[:-1])  # rows with one before them
+    ends = np.delete(np.arange(data.n_observations), first)  # rows with one before them
     series = np.repeat(np.arange(len(data)), data.lengths - 1)
     begin, stop = data.offsets[series], data.offsets[series + 1]
     lower, upper = np.zeros((len(ends), len(box)), dtype=int), np.tile(np.array(box) - 1, (len(ends), 1))
@@ -194,8 +183,10 @@ def gap_ranges(
         reach = width * (REACH * np.sqrt(activity * apart[:, s]) + LEAST_REACH)
         margin = np.ceil(np.minimum(np.sqrt(open_[:, s] ** 2 / 2 + reach**2) - open_[:, s], n)).astype(int)
         margin = np.where(known[:, s], np.maximum(margin, 0), n)
-        lower[:, s], upper[:, s] = np.maximum(lower[:, s] - margin, 0), np.minimum(upper[:, s] + margin, n - 1)
-    return lower, upper
+        low[ends, s], high[ends, s] = np.maximum(lower[:, s] - margin, 0), np.minimum(upper[:, s] + margin, n - 1)
+    longer = first[data.lengths > 1]
+    low[longer], high[longer] = low[longer + 1], high[longer + 1]
+    return low, high
 
 
 def _informed(
@@ -227,48 +218,47 @@ def _classes(
 def _blocks(
     data: TimeSeries,
     some: Int[np.ndarray, "chosen"],
-    low: Int[np.ndarray, "gap species"],
-    high: Int[np.ndarray, "gap species"],
-    first: Int[np.ndarray, "boundary"],
+    low: Int[np.ndarray, "row species"],
+    high: Int[np.ndarray, "row species"],
     window: tuple[int, ...],
     box: tuple[int, ...],
     exits: Float[np.ndarray, "..."],
 ) -> list[Block]:
     """Series with windows of one size, side by side with others that have about as many substeps."""
-    room = np.array(box) - window
-    offset = np.clip((low + high + 1 - window) // 2, 0, room)
-    fastest = _largest_in_windows(exits, window)[tuple(offset.T)]
-    fastest = np.maximum(fastest, np.finfo(float).tiny)
-    expected = fastest * data.gaps
+    offset = np.clip((low + high + 1 - window) // 2, 0, np.array(box) - window)
+    fastest = np.maximum(_largest_in_windows(exits, window)[tuple(offset.T)], np.finfo(float).tiny)
+    durations = np.diff(data.times, prepend=0.0)
+    durations[data.offsets[:-1]] = 0.0
+    expected = fastest * durations
     parts = np.maximum(np.ceil(expected / JUMPS), 1).astype(int)
     if parts.mean() > MOST_SUBSTEPS:
         raise InputError(f"the reactions are too fast for these data: {expected.mean():.1e} of them in an average gap")
-    per_series = np.add.reduceat(np.append(parts, 0), first[:-1]) * (data.lengths > 1) + 1
+    per_series = np.add.reduceat(parts, data.offsets[:-1])
     longest = _rounded(int(per_series[some].max()))
-    together = _together(len(some), longest, int(np.prod(window)))
+    together = _together(len(some), longest, math.prod(window))
     order = some[np.argsort(per_series[some], kind="stable")]
     blocks = []
     for begin in range(0, len(order), together):
         series = np.full(together, -1)
         series[: len(order[begin : begin + together])] = order[begin : begin + together]
-        blocks.append(_block(data, series, offset, fastest, expected / parts, parts, first, window, longest))
+        blocks.append(_block(data, series, offset, fastest, expected / parts, parts, window, longest))
     return blocks
 
 
 def _block(
     data: TimeSeries,
     series: Int[np.ndarray, "series"],
-    offset: Int[np.ndarray, "gap species"],
-    fastest: Float[np.ndarray, "gap"],
-    jumps: Float[np.ndarray, "gap"],
-    parts: Int[np.ndarray, "gap"],
-    first: Int[np.ndarray, "boundary"],
+    offset: Int[np.ndarray, "row species"],
+    fastest: Float[np.ndarray, "row"],
+    jumps: Float[np.ndarray, "row"],
+    parts: Int[np.ndarray, "row"],
     window: tuple[int, ...],
     longest: int,
 ) -> Block:
-    n, n_species = len(series), len(window)
+    """Substeps of these series, each stretch cut into its parts."""
+    n = len(series)
     steps = Steps(
-        offset=np.zeros((longest, n_species, n), dtype=np.int32),
+        offset=np.zeros((longest, len(window), n), dtype=np.int32),
         fastest=np.ones((longest, n)),
         jumps=np.zeros((longest, n)),
         values=np.full((longest, data.n_features, n), np.nan),
@@ -277,18 +267,14 @@ def _block(
     )
     rows, n_steps = np.full((longest, n), -1), 0
     for k, i in enumerate(series[series >= 0]):
-        begin, gaps = int(data.offsets[i]), slice(first[i], first[i + 1])
-        seen = np.concatenate([[0], np.cumsum(parts[gaps])])  # steps that end with an observation
-        last = seen[-1] + 1
-        if last > 1:
-            steps.offset[1:last, :, k] = np.repeat(offset[gaps], parts[gaps], axis=0)
-            steps.offset[0, :, k] = steps.offset[1, :, k]
-            steps.offset[last:, :, k] = steps.offset[last - 1, :, k]
-            steps.fastest[1:last, k] = np.repeat(fastest[gaps], parts[gaps])
-            steps.jumps[1:last, k] = np.repeat(jumps[gaps], parts[gaps])
-        steps.values[seen, :, k] = data.values[begin : begin + len(seen)]
-        rows[seen, k] = np.arange(begin, begin + len(seen))
-        n_steps = max(n_steps, int(last))
+        here = np.arange(data.n_observations)[data.offsets[i] : data.offsets[i + 1]]
+        each = np.repeat(here, parts[here])
+        steps.offset[: len(each), :, k] = offset[each]
+        steps.offset[len(each) :, :, k] = offset[here[-1]]
+        steps.fastest[: len(each), k], steps.jumps[: len(each), k] = fastest[each], jumps[each]
+        seen = np.cumsum(parts[here]) - 1  # steps that end with an observation
+        steps.values[seen, :, k], rows[seen, k] = data.values[here], here
+        n_steps = max(n_steps, len(each))
     terms = np.searchsorted(BORNE, steps.jumps.max(1)).astype(np.int32)
     return Block(series, rows, window, steps._replace(terms=terms, n_steps=n_steps))
 
