@@ -256,6 +256,7 @@ def _concluded(problem: CoupledProblem, end: Descent, began: float, progress: Pr
         raise InputError(
             "training ended without a finite bound: lower the learning rate, or look for extreme values in the data"
         )
+    histories = list(zip(ledger.histories, all_networks, found, strict=True))
     why = "the bound no longer rises" if ledger.settled else f"the limit of {problem.config.steps} steps"
     return CoupledTrained(
         end.setup,
@@ -263,7 +264,7 @@ def _concluded(problem: CoupledProblem, end: Descent, began: float, progress: Pr
         problem.sizes,
         problem.speed,
         tuple(all_networks),
-        tuple(tuple(one) for one in ledger.histories),
+        tuple((*one, _last_entry(one, networks, end)) for one, networks, end in histories),
         tuple(found),
         ledger.done,
         ledger.settled,
@@ -272,3 +273,10 @@ def _concluded(problem: CoupledProblem, end: Descent, began: float, progress: Pr
         time.perf_counter() - began,
         information,
     )
+
+
+def _last_entry(history: list[dict[str, Any]], networks: Networks, found: CountsEvaluated) -> dict[str, Any]:
+    """What the run ended with, on all series, in the form of a round."""
+    means = {name: float(np.asarray(value).mean()) for name, value in found.terms._asdict().items()}
+    theta = np.asarray(networks.prior.draw(None), np.float64).tolist()
+    return {**history[-1], "objective": float(np.asarray(found.terms.elbo).mean()), **means, "theta": theta}
