@@ -138,6 +138,12 @@ def lattice_warnings(
             words.append(f"the data do not determine {events.names[k]}: its interval is unbounded")
         if unknown[len(events.names) :].any():
             words.append("the data do not determine the noise of the readings: its interval is unbounded")
+    seen = {shown[0] for shown in fit.likelihood.readings.columns if len(shown) == 1}
+    for s in (s for s in range(len(events.species)) if s not in seen and fit.likelihood.initial == "flat"):
+        words.append(
+            f"{events.species[s]} is not seen by itself: at the first observation it is taken to be anything in its "
+            "box; if you know better, give its start and initial start"
+        )
     held = fit.theta <= fit.bounds[:, 0] + 1e-6
     if held[len(events.names) :].any():
         words.append("the noise of the readings has vanished: if they are exact counts, fit them with noise none")
