@@ -2,9 +2,10 @@
 
 import json
 import platform
+from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from zipfile import BadZipFile
 
 import numpy as np
@@ -20,6 +21,7 @@ from .priors import FreeRates, ParametricRates, RateModel, ReversibleRates
 
 FORMAT = "neuralmjp fitted model"
 FORMAT_VERSION = 1
+Fit = TypeVar("Fit")
 
 
 def plain(value: Any) -> Any:
@@ -89,7 +91,6 @@ def versions() -> dict[str, str]:
 
 def save(fitted: FittedMJP, folder: Path) -> None:
     """Write `model.json` and `arrays.npz`, and `result.json` for people and scripts."""
-    folder.mkdir(parents=True, exist_ok=True)
     arrays = {
         "theta": np.asarray(fitted.parameters.rates),
         "rates": fitted.rates,
@@ -129,26 +130,41 @@ def save(fitted: FittedMJP, folder: Path) -> None:
         "restarts": list(fitted.restarts),
         "versions": versions(),
     }
-    np.savez(folder / "arrays.npz", **arrays)  # type: ignore[arg-type]
-    (folder / "model.json").write_text(json.dumps(plain(description), indent=2) + "\n")
-    (folder / "result.json").write_text(json.dumps(summary(fitted), indent=2) + "\n")
+    write_folder(folder, arrays, description, summary(fitted))
 
 
 def load(folder: Path) -> FittedMJP:
     """Read what `save` wrote."""
+    return read_folder(folder, "fitted model", FORMAT, FORMAT_VERSION, _assembled)
+
+
+def write_folder(folder: Path, arrays: dict[str, Any], description: dict[str, Any], result: dict[str, Any]) -> None:
+    """The three files of a fit."""
+    folder.mkdir(parents=True, exist_ok=True)
+    np.savez(folder / "arrays.npz", **arrays)
+    (folder / "model.json").write_text(json.dumps(plain(description), indent=2) + "\n")
+    (folder / "result.json").write_text(json.dumps(result, indent=2) + "\n")
+
+
+def read_folder(
+    folder: Path, what: str, form: str, number: int, assembled: Callable[[dict[str, Any], dict[str, np.ndarray]], Fit]
+) -> Fit:
+    """What `write_folder` wrote, assembled again; one line for anything else."""
     file = folder / "model.json"
     try:
         known = json.loads(file.read_text())
         with open(folder / "arrays.npz", "rb") as opened, np.load(opened, allow_pickle=False) as stored:
             arrays = {name: stored[name] for name in stored.files}
     except (OSError, ValueError, EOFError, BadZipFile) as error:
-        raise InputError(f"{folder} holds no fitted model that can be read: {error}") from None
-    if not isinstance(known, dict) or (known.get("format"), known.get("version")) != (FORMAT, FORMAT_VERSION):
-        raise InputError(f"{file}: not a fitted model of version {FORMAT_VERSION}; fit again with this version")
+        raise InputError(f"{folder} holds no {what} that can be read: {error}") from None
+    if not isinstance(known, dict) or (known.get("format"), known.get("version")) != (form, number):
+        raise InputError(f"{file}: not a {what} of version {number}; fit again with this version")
     try:
-        return _assembled(known, arrays)
-    except (KeyError, TypeError, AttributeError) as error:
-        raise InputError(f"{folder} holds a fitted model with parts missing or damaged: {error!r}") from None
+        return assembled(known, arrays)
+    except InputError:
+        raise
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise InputError(f"{folder} holds a {what} with parts missing or damaged: {error!r}") from None
 
 
 def _assembled(known: dict[str, Any], arrays: dict[str, np.ndarray]) -> FittedMJP:

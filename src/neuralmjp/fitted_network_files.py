@@ -1,16 +1,14 @@
 """Fitted reaction networks on disk: one JSON file for what was assumed and found, one of arrays. Nothing is pickled."""
 
-import json
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 
 from .emissions.readings import Readings
 from .errors import InputError
-from .fitted_files import plain, versions
+from .fitted_files import plain, read_folder, versions, write_folder
 from .fitted_network import FittedNetwork
 from .mjp.interval import Interval
 from .systems import Reaction, ReactionNetwork
@@ -79,27 +77,12 @@ def save(fitted: FittedNetwork, folder: Path) -> None:
         arrays |= {
             f"interval/{name}/{part}": np.asarray(getattr(interval, part)) for part in ("mean", "lower", "upper")
         }
-    folder.mkdir(parents=True, exist_ok=True)
-    np.savez(folder / "arrays.npz", **arrays)  # type: ignore[arg-type]
-    (folder / "model.json").write_text(json.dumps(plain(description), indent=2) + "\n")
-    (folder / "result.json").write_text(json.dumps(summary(fitted), indent=2) + "\n")
+    write_folder(folder, arrays, description, summary(fitted))
 
 
 def load(folder: Path) -> FittedNetwork:
     """Read what `save` wrote."""
-    file = folder / "model.json"
-    try:
-        known = json.loads(file.read_text())
-        with open(folder / "arrays.npz", "rb") as opened, np.load(opened, allow_pickle=False) as stored:
-            arrays = {name: stored[name] for name in stored.files}
-    except (OSError, ValueError, EOFError, BadZipFile) as error:
-        raise InputError(f"{folder} holds no fitted network that can be read: {error}") from None
-    if not isinstance(known, dict) or (known.get("format"), known.get("version")) != (FORMAT, FORMAT_VERSION):
-        raise InputError(f"{file}: not a fitted network of version {FORMAT_VERSION}; fit again with this version")
-    try:
-        return _assembled(known, arrays)
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise InputError(f"{folder} holds a fitted network with parts missing or damaged: {error!r}") from None
+    return read_folder(folder, "fitted network", FORMAT, FORMAT_VERSION, _assembled)
 
 
 def _assembled(known: dict[str, Any], arrays: dict[str, np.ndarray]) -> FittedNetwork:

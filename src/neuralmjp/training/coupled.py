@@ -29,7 +29,7 @@ from .networks import Networks
 from .polish import polished
 from .problem import dtype_of, in_precision
 from .run import Descent, Progress, descend
-from .trained import of_restart
+from .trained import Restarts, of_restart
 
 MOST_PIECES = 64  # of one gap: beyond that nothing is known in its middle that pieces could resolve
 UNEVEN = 1.5  # a series is cut into at most so many times the pieces of an average one: all cost as much as the longest
@@ -89,7 +89,7 @@ class CoupledProblem:
 
 
 @dataclass(frozen=True)
-class CoupledTrained:
+class CoupledTrained(Restarts):
     """Networks and the bound they reach."""
 
     setup: CoupledSetup
@@ -98,6 +98,7 @@ class CoupledTrained:
     speed: Float[np.ndarray, "constant"]
     all_networks: tuple[Networks, ...]  # of each restart
     histories: tuple[tuple[dict[str, Any], ...], ...]
+    restarts: tuple[float, ...]
     evaluated: tuple[CountsEvaluated, ...]  # of each restart on the training data, in double precision
     steps: int
     settled: bool
@@ -105,27 +106,6 @@ class CoupledTrained:
     refused: tuple[int, ...]
     seconds: float
     information: tuple[Float[np.ndarray, "parameter parameter"], ...]  # of each restart that was polished
-
-    @property
-    def restarts(self) -> tuple[float, ...]:
-        """Bound of each."""
-        return tuple(float(np.asarray(one.terms.elbo).sum()) for one in self.evaluated)
-
-    @property
-    def best(self) -> int:
-        return int(np.nanargmax(self.restarts))
-
-    @property
-    def networks(self) -> Networks:
-        return self.all_networks[self.best]
-
-    @property
-    def elbo(self) -> float:
-        return self.restarts[self.best]
-
-    @property
-    def history(self) -> tuple[dict[str, Any], ...]:
-        return self.histories[self.best]
 
     def theta(self, restart: int) -> Float[np.ndarray, "constant"]:
         """Logarithms of the constants."""
@@ -265,6 +245,7 @@ def _concluded(problem: CoupledProblem, end: Descent, began: float, progress: Pr
         problem.speed,
         tuple(all_networks),
         tuple((*one, _last_entry(one, networks, end)) for one, networks, end in histories),
+        tuple(float(np.asarray(one.terms.elbo).sum()) for one in found),
         tuple(found),
         ledger.done,
         ledger.settled,

@@ -23,25 +23,12 @@ from .problem import Problem, as_configured
 VISITED = 1e-3  # share of observations below which a state counts as never visited
 
 
-@dataclass(frozen=True)
-class Trained:
-    """Networks and the bound they reach. Values are standardised, rates are per unit of the data's time."""
+class Restarts:
+    """Several runs side by side, of which the best counts."""
 
-    setup: Setup
-    scaling: Scaling
-    clock: Clock
-    panel: Panel
-    all_networks: tuple[Networks, ...]  # of each restart
-    histories: tuple[tuple[dict[str, Any], ...], ...]  # of each restart, one entry per round
     restarts: tuple[float, ...]  # bound of each, in nats
-    evaluated: Evaluated  # the best on the training data, in double precision
-    log_scale: float  # what standardising the values took from the log density
-    occupancy: Float[np.ndarray, "state"]  # share of the observations in each state
-    steps: int
-    settled: bool
-    message: str
-    warnings: tuple[str, ...]
-    seconds: float
+    all_networks: tuple[Networks, ...]
+    histories: tuple[tuple[dict[str, Any], ...], ...]  # of each, one entry per round
 
     @property
     def best(self) -> int:
@@ -61,6 +48,27 @@ class Trained:
     def elbo(self) -> float:
         """Of all training data, in the data's own units."""
         return self.restarts[self.best]
+
+
+@dataclass(frozen=True)
+class Trained(Restarts):
+    """Networks and the bound they reach. Values are standardised, rates are per unit of the data's time."""
+
+    setup: Setup
+    scaling: Scaling
+    clock: Clock
+    panel: Panel
+    all_networks: tuple[Networks, ...]  # of each restart
+    histories: tuple[tuple[dict[str, Any], ...], ...]  # of each restart, one entry per round
+    restarts: tuple[float, ...]  # bound of each, in nats
+    evaluated: Evaluated  # the best on the training data, in double precision
+    log_scale: float  # what standardising the values took from the log density
+    occupancy: Float[np.ndarray, "state"]  # share of the observations in each state
+    steps: int
+    settled: bool
+    message: str
+    warnings: tuple[str, ...]
+    seconds: float
 
     @property
     def parameters(self) -> Parameters:
