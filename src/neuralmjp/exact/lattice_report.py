@@ -148,7 +148,7 @@ def lattice_warnings(
     if held[len(events.names) :].any():
         words.append("the noise of the readings has vanished: if they are exact counts, fit them with noise none")
     for (name, chance), most in zip(at_edge.items(), largest, strict=True):
-        if chance > AT_EDGE:
+        if chance > AT_EDGE and most > 1:  # what is on or off is meant to be either
             words.append(f"{name} reaches the end of its box 0..{most} with probability {chance:.2g}: enlarge the box")
     if len(fit.restarts) > 1:
         same = int((fit.restarts > fit.restarts.max() - 1.0).sum())
