@@ -3,14 +3,14 @@
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
 from ..errors import InputError
 from ..mjp.interval import Interval
 from ..mjp.precision import in_double_precision
 from .information import ALLOWED_LOSS, Absent, Information
 from .lattice_fit import LatticeFit
-from .report import FROM_EVEN, TO_EVEN, Z
+from .report import Z
 
 STEP = 1e-4  # of a finite difference
 # A direction along which the log-likelihood bends by less than this many nats per squared unit teaches nothing.
@@ -18,19 +18,26 @@ LEAST_CURVATURE = 1e-2
 FEWEST_EVENTS = 0.5  # a reaction that explains less than that in all the data is indistinguishable from none
 SILENT = 1e-8  # a slope that is rounding
 AT_EDGE = 1e-3
-LOW, FARTHER, HALVINGS = (
-    -7.0,
-    float(np.log(4.0)),
-    5,
-)  # where the search for an upper limit begins, its steps, its refinement
+# The search for an upper limit: where it begins, in logarithms from the start of the fit; its steps; its refinement.
+LOW, FARTHER, HALVINGS = -7.0, float(np.log(4.0)), 5
+FOLLOWING, FARTHEST_STEP = 2, 1.0  # Newton steps of the others there
+
+
+@dataclass(frozen=True)
+class Profile:
+    """A constant that may as well be zero: its upper limit, and how everything else follows on the way there."""
+
+    limit: float
+    losses: Float[np.ndarray, "place"]  # nats below the top
+    shifts: Float[np.ndarray, "place free"]  # of all parameters from the top
 
 
 @dataclass(frozen=True)
 class LatticeInformation:
-    """A normal approximation around the top, and limits of constants that may as well be zero."""
+    """A normal approximation around the top, and profiles of constants that may as well be zero."""
 
     normal: Information
-    limits: dict[int, float]  # by position among the constants
+    profiles: dict[int, Profile]  # by position among the constants
 
 
 @in_double_precision
@@ -50,65 +57,71 @@ def lattice_information(fit: LatticeFit) -> LatticeInformation:
     covariance = np.zeros((len(theta), len(theta)))
     covariance[np.ix_(moving, moving)] = inverse
     silent = (np.abs(here) < SILENT) & (np.abs(curvature.diagonal()) < SILENT / STEP)  # the likelihood does not hear
-    limits = {int(k): _upper_limit(fit, int(k), moving, inverse) for k in np.flatnonzero((unseen & ~silent)[:n])}
-    limits = {k: limit for k, limit in limits.items() if np.isfinite(limit)}
-    each, open_ = np.eye(len(theta)), [k for k in np.flatnonzero(unseen[:n]) if k not in limits]
+    found = {int(k): _profile(fit, int(k), covariance) for k in np.flatnonzero((unseen & ~silent)[:n])}
+    profiles = {k: profile for k, profile in found.items() if profile is not None}
+    each, open_ = np.eye(len(theta)), [k for k in np.flatnonzero(unseen[:n]) if k not in profiles]
     flat = np.concatenate([each[:, moving] @ vectors[:, ~known], each[:, open_]], axis=1)
     nothing = Absent(np.array([], dtype=int), np.array([]), np.array([]))
-    return LatticeInformation(Information(theta, covariance, flat, nothing, np.array([], dtype=int)), limits)
+    return LatticeInformation(Information(theta, covariance, flat, nothing, np.array([], dtype=int)), profiles)
 
 
-def _upper_limit(
-    fit: LatticeFit, k: int, moving: Int[np.ndarray, "free"], inverse: Float[np.ndarray, "free free"]
-) -> float:
-    """Where the profile has fallen by what a 95 % interval allows, others following by one Newton step; or infinity."""
+def _profile(fit: LatticeFit, k: int, covariance: Float[np.ndarray, "free free"]) -> Profile | None:
+    """Upwards until the profile has fallen by what a 95 % interval allows; None if it never does."""
+    losses, shifts = [], []
 
     def loss(log_constant: float) -> float:
-        place = fit.theta.copy()
+        """With all others following, by Newton steps."""
+        place, lost = fit.theta.copy(), 0.0
         place[k] = log_constant
-        found = fit.likelihood.evaluate(*fit.packing.split(place))
-        slope = fit.packing.vector(found.constants, found.noise)[moving]
-        return float(fit.evaluation.total - found.total - slope @ inverse @ slope / 2)
+        for _ in range(FOLLOWING):
+            found = fit.likelihood.evaluate(*fit.packing.split(place))
+            slope = fit.packing.vector(found.constants, found.noise)
+            step = np.clip(covariance @ slope, -FARTHEST_STEP, FARTHEST_STEP)
+            place, lost = place + step, float(fit.evaluation.total - found.total - slope @ step / 2)
+        losses.append(lost)
+        shifts.append(place - fit.theta)
+        return losses[-1]
 
-    start, stop = fit.bounds[k].mean() + LOW, fit.bounds[k, 1]
-    low = float(max(fit.theta[k], start))
+    low, stop = max(float(fit.theta[k]), float(fit.bounds[k].mean()) + LOW), fit.bounds[k, 1]
     try:
         while loss(low + FARTHER) < ALLOWED_LOSS:
             low += FARTHER
             if low >= stop:
-                return float("inf")
+                return None
     except InputError:  # too fast for any gap, and still no worse
-        return float("inf")
+        return None
     high = low + FARTHER
     for _ in range(HALVINGS):
         middle = (low + high) / 2
         low, high = (middle, high) if loss(middle) < ALLOWED_LOSS else (low, middle)
-    return float(np.exp((low + high) / 2))
+    return Profile(float(np.exp((low + high) / 2)), np.array(losses), np.array(shifts))
 
 
 @in_double_precision
 def lattice_intervals(fit: LatticeFit, information: LatticeInformation) -> dict[str, Interval]:
-    """Intervals for the constants and the noise, each on the scale where its error is even."""
-    n, readings = fit.packing.n_constants, fit.likelihood.readings
-    kinds: dict[str, str] = {"parameters": "positive"}
+    """Intervals for the constants and the noise, each on the scale where its error is even.
 
-    def on_even_scales(theta: Float[np.ndarray, "free"]) -> dict[str, np.ndarray]:
-        values = {"parameters": theta[:n]}
-        for name, entry in readings.natural(fit.packing.split(theta)[1]).items():
-            kinds[f"emission.{name}"] = entry.kind
-            values[f"emission.{name}"] = np.asarray(TO_EVEN[entry.kind](entry.value))
-        return values
-
-    intervals = {}
-    for name, (value, error) in information.normal.standard_errors(on_even_scales).items():
-        back = FROM_EVEN[kinds[name]]
-        with np.errstate(over="ignore"):
-            intervals[name] = Interval(back(value), back(value - Z * error), back(value + Z * error))
-    found = intervals["parameters"]
-    lower, upper = np.array(found.lower), np.array(found.upper)
-    for k, limit in information.limits.items():
-        lower[k], upper[k] = 0.0, limit
-    intervals["parameters"] = Interval(found.mean, lower, upper)
+    Where a constant may as well be zero, those of the others hold for every value that it may have.
+    """
+    theta, n, normal = fit.theta, fit.packing.n_constants, information.normal
+    error = np.where(normal.unidentified, np.inf, np.sqrt(normal.covariance.diagonal()))
+    lower, upper = theta - Z * error, theta + Z * error
+    for profile in information.profiles.values():
+        left = np.sqrt(np.maximum(1 - profile.losses / ALLOWED_LOSS, 0.0))[:, None]  # of the half width
+        near = profile.losses[:, None] <= ALLOWED_LOSS
+        there = theta + np.where(near, profile.shifts, 0.0)
+        with np.errstate(invalid="ignore"):  # nothing left of an infinite width
+            half = np.where(left > 0, left * Z * error, 0.0)
+        lower, upper = np.minimum(lower, (there - half).min(0)), np.maximum(upper, (there + half).max(0))
+    with np.errstate(over="ignore"):
+        mean, least, most = (np.exp(each[:n]) for each in (theta, lower, upper))
+    for k, profile in information.profiles.items():
+        least[k], most[k] = 0.0, profile.limit
+    intervals = {"parameters": Interval(mean, least, most)}
+    natural = [fit.likelihood.readings.natural(fit.packing.split(each)[1]) for each in (theta, lower, upper)]
+    for name in natural[0]:
+        middle, bottom, top = (np.asarray(each[name].value) for each in natural)
+        intervals[f"emission.{name}"] = Interval(middle, bottom, top)
     return intervals
 
 
@@ -117,7 +130,7 @@ def log_covariance(fit: LatticeFit, information: LatticeInformation) -> Float[np
     n = fit.packing.n_constants
     result = information.normal.covariance[:n, :n].copy()
     unknown = information.normal.unidentified[:n].copy()
-    unknown[list(information.limits)] = True
+    unknown[list(information.profiles)] = True
     result[unknown], result[:, unknown] = np.nan, np.nan
     return result
 
@@ -131,7 +144,7 @@ def lattice_warnings(
         words.append(f"the fit {fit.message}")
     if information is not None:
         unknown = information.normal.unidentified
-        for k in information.limits:
+        for k in information.profiles:
             name = events.names[k]
             words.append(f"no sign of the reaction at {name}: its rate constant is given as an upper limit")
         for k in np.flatnonzero(unknown[: len(events.names)]):
