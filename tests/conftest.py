@@ -9,6 +9,7 @@ os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path.home() / ".cache" / 
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.2")
 os.environ.setdefault("MPLBACKEND", "Agg")
 
+import hypothesis
 import jax
 import pytest
 from jaxtyping import install_import_hook
@@ -16,6 +17,8 @@ from jaxtyping import install_import_hook
 from command import Ended
 
 jax.config.update("jax_enable_x64", True)
+hypothesis.settings.register_profile("patient", deadline=None)  # a busy machine is no fault of the code
+hypothesis.settings.load_profile("patient")
 install_import_hook("neuralmjp", "strict.check")
 
 SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"

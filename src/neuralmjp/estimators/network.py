@@ -48,8 +48,9 @@ class NetworkMJP:
     >>> from neuralmjp import systems
     >>> network = systems.parse_network("0 -> X @ birth = 2\\nX -> 0 @ death = 0.1\\nduration 20")
     >>> fitted = NetworkMJP(network).fit(network.simulate(20, 20, seed=0).data)
-    >>> fitted.converged, [round(value, 1) for value in fitted.parameters.values()]
-    (True, [2.0, 0.1])
+    >>> found = fitted.intervals["parameters"]
+    >>> fitted.converged, [low < truth < high for low, truth, high in zip(found.lower, (2, 0.1), found.upper)]
+    (True, [True, True])
     """
 
     network: ReactionNetwork
