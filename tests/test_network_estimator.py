@@ -276,7 +276,9 @@ def test_lotka_volterra_is_recovered():
 @pytest.mark.parametrize("network", [sir(), telegraph()])
 def test_other_networks_are_recovered(network):
     """An epidemic, and a gene whose switch is not seen; 4 standard errors: 4e-4 of all seeds fail."""
-    fitted = NetworkMJP(network, initial="start").fit(network.simulate(30, 30, seed=5).data)
+    data = network.simulate(30, 30, seed=5).data
+    fitted = NetworkMJP(network, initial="start").fit(data)
+    assert fitted.n_observations == data.n_observations
     off = np.log(fitted.constants / list(network.parameters.values())) / np.sqrt(fitted.log_covariance.diagonal())
     assert np.abs(off).max() < 4
     assert fitted.converged

@@ -28,7 +28,7 @@ def assemble_network(
         value_names=data.value_names,
         log_likelihood=fit.evaluation.total,
         n_parameters=len(fit.theta),
-        n_observations=data.n_observations,
+        n_observations=len(fit.likelihood.rows),
         converged=fit.converged,
         message=fit.message,
         intervals={} if information is None else lattice_intervals(fit, information),
