@@ -49,8 +49,8 @@ class NetworkMJP:
     >>> network = systems.parse_network("0 -> X @ birth = 2\\nX -> 0 @ death = 0.1\\nduration 20")
     >>> fitted = NetworkMJP(network).fit(network.simulate(20, 20, seed=0).data)
     >>> found = fitted.intervals["parameters"]
-    >>> fitted.converged, [low < truth < high for low, truth, high in zip(found.lower, (2, 0.1), found.upper)]
-    (True, [True, True])
+    >>> fitted.converged, (found.lower < [2, 0.1]).tolist(), (found.upper > [2, 0.1]).tolist()
+    (True, [True, True], [True, True])
     """
 
     network: ReactionNetwork
