@@ -347,11 +347,15 @@ def reproduce(
     out: Annotated[
         Path | None, typer.Option("--out", metavar="DIR", help="Draw the paper's figures into this folder.")
     ] = None,
+    only: Annotated[
+        str | None, typer.Option("--only", metavar="ROWS", help="Only these rows of its tables: irregular,shared.")
+    ] = None,
 ) -> None:
     """Run an experiment of the paper again and print its tables beside ours."""
     from .commands import reproduce as command
 
-    command.run(experiment, preset=preset.value, n_runs=seeds, seed=seed, json_file=json_file, out=out)
+    rows = None if only is None else [row.strip() for row in only.split(",")]
+    command.run(experiment, preset=preset.value, n_runs=seeds, seed=seed, json_file=json_file, out=out, only=rows)
 
 
 def main() -> None:

@@ -1,6 +1,5 @@
 """`neuralmjp fit`: rates with intervals, from a data file: of hidden states, or of a reaction network."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from ..timeseries import TimeSeries
 from . import fit_network
 from .options import CountOptions
 from .result_tables import show
-from .runs import write_columns
+from .runs import write_run
 from .show import console, progress_display
 from .train import fit_neural
 from .training_options import TrainingOptions
@@ -98,13 +97,7 @@ def run(
             fitted = ExactMJP(n_states, restarts=restarts, **assumed).fit(data, progress)
         bound_of = ""
     show(fitted, path, bound_of=bound_of)
-    if out is not None:
-        fitted.save(out)
-        write_columns(out, columns)
-        screen.print(f"model -> {out}", soft_wrap=True)
-    if json_file is not None:
-        json_file.write_text(json.dumps(summary(fitted), indent=2, allow_nan=False) + "\n")
-        screen.print(f"result -> {json_file}", soft_wrap=True)
+    write_run(fitted, summary(fitted), columns, out, json_file)
 
 
 def refuse(options: list[str], belongs_to: str, given: str) -> None:

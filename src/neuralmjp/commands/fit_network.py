@@ -1,6 +1,5 @@
 """`neuralmjp fit --prior NETWORK`: rate constants of a reaction network with intervals."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ from ..systems import ReactionNetwork
 from ..timeseries import TimeSeries
 from .network_tables import show
 from .options import CountOptions
-from .runs import write_columns
+from .runs import write_run
 from .show import console, progress_display
 from .train import fit_neural
 from .training_options import TrainingOptions
@@ -61,10 +60,4 @@ def run(
         with progress_display() as progress:
             fitted = estimator.fit(data, progress)
     show(fitted, path)
-    if out is not None:
-        fitted.save(out)
-        write_columns(out, columns)
-        screen.print(f"model -> {out}", soft_wrap=True)
-    if json_file is not None:
-        json_file.write_text(json.dumps(summary(fitted), indent=2, allow_nan=False) + "\n")
-        screen.print(f"result -> {json_file}", soft_wrap=True)
+    write_run(fitted, summary(fitted), columns, out, json_file)

@@ -25,13 +25,14 @@ def run(
     seed: int,
     json_file: Path | None,
     out: Path | None = None,
+    only: list[str] | None = None,
 ) -> None:
     chosen = named(experiment)
     randomness(seed)  # refused here, in words, if it is no seed
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)  # before the work, not after it
     with progress_display() as progress:
-        report = chosen(preset, n_runs, seed, progress)
+        report = chosen(preset, n_runs, seed, progress, only)
     show(report)
     if json_file is not None:
         json_file.write_text(json.dumps(as_json(report), indent=2, allow_nan=False) + "\n")
@@ -67,10 +68,15 @@ def show(report: Report) -> None:
     for one in report.tables:
         screen.print(as_table(one))
         screen.print(one.note, soft_wrap=True)
-    for row in report.tables[-1].rows:
-        for line in row.lines:
-            if line.seconds is not None:
-                screen.print(f"{row.name}, {line.method}: {line.message}, {line.seconds:.1f} s", soft_wrap=True)
+    fits = {
+        f"{row.name}, {line.method}: {line.message}, {line.seconds:.1f} s": None  # once, though in several tables
+        for one in report.tables
+        for row in one.rows
+        for line in row.lines
+        if line.seconds is not None
+    }
+    for fit in fits:
+        screen.print(fit, soft_wrap=True)
     several = f"{report.n_runs} run{'s' if report.n_runs > 1 else ''} per row"
     screen.print(
         f"{report.experiment}, preset {report.preset}, {several}, seed {report.seed}: {report.seconds:.0f} s on "

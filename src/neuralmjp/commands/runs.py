@@ -8,6 +8,7 @@ from .. import fitted_files, fitted_network_files
 from ..errors import InputError
 from ..fitted import FittedMJP
 from ..fitted_network import FittedNetwork
+from .show import console
 
 COLUMNS_FILE = "columns.json"
 
@@ -45,3 +46,21 @@ def columns_of(
     except (ValueError, AttributeError):
         raise InputError(f"{file} is damaged: fit again, or remove it and name the columns") from None
     return {**columns, "header": columns["header"] is not False}
+
+
+def write_run(
+    fitted: FittedMJP | FittedNetwork,
+    result: dict[str, Any],
+    columns: dict[str, Any],
+    out: Path | None,
+    json_file: Path | None,
+) -> None:
+    """Save a fit where that was asked for, with the columns it read; its result as JSON; and say so."""
+    screen = console()
+    if out is not None:
+        fitted.save(out)
+        write_columns(out, columns)
+        screen.print(f"model -> {out}", soft_wrap=True)
+    if json_file is not None:
+        json_file.write_text(json.dumps(result, indent=2, allow_nan=False) + "\n")
+        screen.print(f"result -> {json_file}", soft_wrap=True)

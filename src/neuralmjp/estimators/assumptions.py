@@ -1,7 +1,7 @@
 """What every estimator assumes of the hidden process: states, emission, rates, the law at the start."""
 
-from dataclasses import dataclass, fields
-from typing import Any, Literal, TypeVar
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -15,13 +15,13 @@ from ..mjp.types import ArrayLike
 from ..priors import FreeRates, RateModel, ReversibleRates, system_rates
 from ..systems import System
 from ..timeseries import TimeSeries
+from .choices import Choices
 
 NOTHING_SPECIAL = Panel()
-Chosen = TypeVar("Chosen", bound="Assumptions")
 
 
 @dataclass
-class Assumptions:
+class Assumptions(Choices):
     """Choices that all engines share.
 
     Args:
@@ -42,19 +42,6 @@ class Assumptions:
     initial: Literal["free", "stationary"] | ArrayLike = "free"
     misread: ArrayLike | None = None
     panel: Panel = NOTHING_SPECIAL
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The choices by name, as in scikit-learn."""
-        return {f.name: getattr(self, f.name) for f in fields(self)}
-
-    def set_params(self: Chosen, **choices: Any) -> Chosen:
-        """Change choices in place, as in scikit-learn."""
-        for name, value in choices.items():
-            if name not in self.get_params():
-                here = type(self).__name__
-                raise InputError(f"{here} has no parameter {name!r}; it has {', '.join(self.get_params())}")
-            setattr(self, name, value)
-        return self
 
     def model(self, data: TimeSeries) -> Model:
         """What is assumed, spelled out for these data."""

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,6 +19,7 @@ from ..systems import ReactionNetwork
 from ..timeseries import TimeSeries
 from ..training.config import Config, PosteriorName, Preset
 from ..training.coupled import CoupledTrained, coupled_preset
+from .choices import Choices
 from .coupled import fitted_by_networks, fitted_by_sweeps, train_network
 from .lattice import assemble_network
 
@@ -27,7 +28,7 @@ MOST_WORK = 2e9  # cells times substeps of one evaluation, beyond which a fit ta
 
 
 @dataclass
-class NetworkMJP:
+class NetworkMJP(Choices):
     """Rate constants of a reaction network from noisy, scattered readings of its counts.
 
     Args:
@@ -67,18 +68,6 @@ class NetworkMJP:
     preset: Preset = "quick"
     config: Config | None = None
     changes: dict[str, Any] | None = None
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The choices by name, as in scikit-learn."""
-        return {each.name: getattr(self, each.name) for each in fields(self)}
-
-    def set_params(self, **choices: Any) -> "NetworkMJP":
-        """Change choices in place, as in scikit-learn."""
-        for name, value in choices.items():
-            if name not in self.get_params():
-                raise InputError(f"NetworkMJP has no parameter {name!r}; it has {', '.join(self.get_params())}")
-            setattr(self, name, value)
-        return self
 
     def fit_fetch(self, data: TimeSeries, progress: Progress = lambda *_: None) -> FittedNetwork:
         """`fit`, under the name that deeptime uses."""

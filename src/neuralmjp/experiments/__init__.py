@@ -1,13 +1,14 @@
 """The paper's experiments, one module each: data, settings, published values, and a function that runs it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from ..errors import InputError
 from ..training.config import Preset
 from . import dfr, lotka_volterra
 from .tables import Progress, Report
 
-Experiment = Callable[[Preset, int | None, int, Progress], Report]  # preset, runs per row, seed
+# preset, runs per row, seed, progress, rows to run
+Experiment = Callable[[Preset, int | None, int, Progress, Sequence[str] | None], Report]
 
 EXPERIMENTS: dict[str, Experiment] = {"dfr": dfr.run, "lotka-volterra": lotka_volterra.run}
 

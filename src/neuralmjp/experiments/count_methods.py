@@ -53,6 +53,7 @@ class Found:
         errors: standard errors of the constants of the best run, or what the paper shows in their place.
         interval: of the constants, where the method has one that is meant.
         model: the best run, as the engine returned it.
+        below: nats per test series between the bound and the exact evidence of the same constants and noise.
     """
 
     constants: Float[np.ndarray, "run constant"]
@@ -66,6 +67,7 @@ class Found:
     model: FittedNetwork | MeanFieldFit
     errors: Float[np.ndarray, "constant"] | None = None
     interval: Interval | None = None
+    below: Float[np.ndarray, "run"] | None = None
 
 
 def looking_ahead(whole: TimeSeries, n_given: int, steps: Sequence[int]) -> Ahead:
@@ -79,8 +81,15 @@ def looking_ahead(whole: TimeSeries, n_given: int, steps: Sequence[int]) -> Ahea
     return Ahead(given, times[:, later], values[:, later])
 
 
-def by_networks(estimator: NetworkMJP, task: Task, progress: Progress, *, errors: bool = False) -> Found:
-    """The neural engine, its restarts as runs; RMSE on the test set from its own posterior."""
+def by_networks(
+    estimator: NetworkMJP, task: Task, progress: Progress, *, errors: bool = False, evidence: bool = False
+) -> Found:
+    """The neural engine, its restarts as runs; RMSE on the test set from its own posterior.
+
+    Args:
+        errors: find the standard errors of the best run.
+        evidence: find how far the bound of every run lies below the exact evidence.
+    """
     trained = estimator.train(task.train, progress)
     runs = [restart(trained, k) for k in range(len(trained.restarts))]
     evaluated = [one.evaluate(task.test) for one in runs]
@@ -91,6 +100,10 @@ def by_networks(estimator: NetworkMJP, task: Task, progress: Progress, *, errors
     choices: dict[str, Any] = {"initial": estimator.initial, "seed": estimator.seed}
     models = [fitted_by_networks(one, task.train, tractable=False, intervals=False, **choices) for one in runs]
     best = models[trained.best]
+    below = None
+    if evidence:
+        bounds = np.array([np.asarray(one.terms.elbo, np.float64).mean() for one in evaluated])
+        below = np.array([one.score(task.test) for one in models]) / len(task.test) - bounds
     return Found(
         np.stack([one.constants for one in models]),
         kl,
@@ -102,6 +115,7 @@ def by_networks(estimator: NetworkMJP, task: Task, progress: Progress, *, errors
         trained.message,
         best,
         errors=errors_of(trained, estimator, task.train) if errors else None,
+        below=below,
     )
 
 

@@ -32,22 +32,18 @@ class Belief(NamedTuple):
 Believing = Callable[[TimeSeries, Float[np.ndarray, "later"]], Belief]  # from what is given, and at later times
 
 
-def figures_of(
-    longer: Simulation,
-    exact: FittedNetwork | MeanFieldFit,
-    single: Simulation,
-    single_exact: FittedNetwork | MeanFieldFit,
-    single_swept: FittedNetwork | MeanFieldFit,
-    *,
-    n_given: tuple[int, int],
-) -> dict[str, Drawing]:
-    """Drawn when called: one series of the prediction set, and the single trajectory."""
+def grid_figure(longer: Simulation, exact: FittedNetwork | MeanFieldFit, n_given: int) -> dict[str, Drawing]:
+    """One series of the prediction set; drawn when called."""
     one = {"exact": partial(believed, exact)}
-    two = {"exact": partial(believed, single_exact), "mean field": partial(believed, single_swept)}
-    return {
-        "lotka-volterra-prediction": lambda: drawn(longer, n_given[0], one, "A series of the prediction set"),
-        "lotka-volterra-single": lambda: drawn(single, n_given[1], two, "One trajectory of 16 observations"),
-    }
+    return {"lotka-volterra-prediction": lambda: drawn(longer, n_given, one, "A series of the prediction set")}
+
+
+def single_figure(
+    single: Simulation, exact: FittedNetwork | MeanFieldFit, swept: FittedNetwork | MeanFieldFit, n_given: int
+) -> dict[str, Drawing]:
+    """The single trajectory by both engines; drawn when called."""
+    two = {"exact": partial(believed, exact), "mean field": partial(believed, swept)}
+    return {"lotka-volterra-single": lambda: drawn(single, n_given, two, f"One trajectory of {n_given} observations")}
 
 
 def believed(model: FittedNetwork | MeanFieldFit, given: TimeSeries, later: Float[np.ndarray, "later"]) -> Belief:

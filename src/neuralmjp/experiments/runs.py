@@ -28,6 +28,14 @@ def size_of(sizes: dict[str, Size], preset: Preset) -> Size:
     return sizes[preset]
 
 
+def chosen_rows(rows: Sequence[str], only: Sequence[str] | None) -> tuple[str, ...]:
+    """The rows of an experiment that are asked for, in its own order."""
+    for name in only or ():
+        if name not in rows:
+            raise InputError(f"no row {name!r}; there are: {', '.join(rows)}")
+    return tuple(row for row in rows if only is None or row in only)
+
+
 def stopped(changes: dict[str, Any]) -> str:
     """Whether the paper's method was trained to its end."""
     steps = changes.get("steps")

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 Progress = Callable[[str, float], None]
 Drawing = Callable[[], "Figure"]  # only drawn if somebody wants to see it
 
-PUBLISHED, AS_PUBLISHED, TILTED, EXACT = "published", "paper's method", "tilted (default)", "exact limit"
+PUBLISHED, AS_PUBLISHED, TILTED, EXACT = "published", "paper's method", "tilted", "exact limit"
 
 
 class Number(NamedTuple):

@@ -11,11 +11,11 @@ from ..encoders import MLP, Encoder, Inputs
 from .backward_guess import Guess
 from .coupling import Coupling
 from .embedding import MercerEmbedding
+from .tilted import NEVER
 
 Potentials = Literal["polynomial", "free"]
 DEGREE = 3
 WIDEST = 5.0  # standard deviations of the guess, beyond which a correction stays what it is
-NEVER = -1e30
 
 
 class Pieces(NamedTuple):

@@ -1,6 +1,5 @@
 """Training a mean field of coupled processes, from a data set to its end."""
 
-import hashlib
 import json
 import time
 from collections.abc import Sequence
@@ -8,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -27,9 +25,9 @@ from .coupled_networks import CountsEvaluated, CoupledSetup, make_coupled_networ
 from .loop import Learned, evaluate_all
 from .networks import Networks
 from .polish import polished
-from .problem import dtype_of, in_precision
+from .problem import digest_of, dtype_of, in_precision
 from .run import Descent, Progress, descend
-from .trained import Restarts, of_restart
+from .trained import NO_BOUND, Restarts, averaged, ending
 
 MOST_PIECES = 64  # of one gap: beyond that nothing is known in its middle that pieces could resolve
 UNEVEN = 1.5  # a series is cut into at most so many times the pieces of an average one: all cost as much as the longest
@@ -75,11 +73,8 @@ class CoupledProblem:
 
     def identity(self) -> dict[str, Any]:
         """What must be the same for a run to go on from a checkpoint."""
-        digest = hashlib.sha256()
-        for array in (self.data.times, self.data.values, self.data.offsets):
-            digest.update(np.ascontiguousarray(array).tobytes())
         known = {
-            "data": digest.hexdigest(),
+            "data": digest_of(self.data),
             "model": [repr(Coupling.of(self.network.events())), repr(self.readings), self.first],
             "configuration": self.config.as_dict(),
             "number of restarts": len(self.starts),
@@ -217,27 +212,19 @@ def doubled(networks: Networks) -> Networks:
 
 
 def _concluded(problem: CoupledProblem, end: Descent, began: float, progress: Progress) -> CoupledTrained:
-    state, ledger = end.state, end.ledger
-    all_networks = []
-    for k in range(len(problem.starts)):
-        networks, average = (of_restart(tree, k) for tree in (state.networks, state.average))
-        all_networks.append(eqx.tree_at(lambda n: (n.prior, n.emission, n.initial), networks, average))
-    config, information = problem.config, ()
+    ledger, config, information = end.ledger, problem.config, ()
     pieces = pieces_of(problem.data, problem.network, problem.readings, problem.speed, config)
     with jax.enable_x64(True):
         block = make_count_block(problem.data, problem.sizes, pieces, config.horizon, np.float64)
-        all_networks = [doubled(networks) for networks in all_networks]
+        all_networks = [doubled(networks) for networks in averaged(end.state, len(problem.starts))]
         if config.polish and config.posterior == "tilted" and config.prior == "explicit":
             progress("last steps", 1.0)
             ends = [polished(end.setup, networks, block, problem.batch) for networks in all_networks]
             all_networks, information = [one for one, _ in ends], tuple(held for _, held in ends)
         found = evaluated_precisely(end.setup, all_networks, block)
     if not any(np.isfinite(one.terms.elbo).all() for one in found):
-        raise InputError(
-            "training ended without a finite bound: lower the learning rate, or look for extreme values in the data"
-        )
+        raise InputError(NO_BOUND)
     histories = list(zip(ledger.histories, all_networks, found, strict=True))
-    why = "the bound no longer rises" if ledger.settled else f"the limit of {problem.config.steps} steps"
     return CoupledTrained(
         end.setup,
         problem.network,
@@ -249,7 +236,7 @@ def _concluded(problem: CoupledProblem, end: Descent, began: float, progress: Pr
         tuple(found),
         ledger.done,
         ledger.settled,
-        f"stopped after {ledger.done} steps: {why}",
+        ending(ledger.done, ledger.settled),
         tuple(ledger.refused),
         time.perf_counter() - began,
         information,

@@ -11,6 +11,7 @@ from ..encoders import Inputs
 from ..posteriors.backward_guess import Seen
 from ..posteriors.mean_field import Pieces
 from ..timeseries import TimeSeries
+from .blocks import Clock
 
 PIECES_ROUNDED_TO = 32  # so that similar data sets share a compiled program
 
@@ -82,12 +83,7 @@ class Sizes(NamedTuple):
     @classmethod
     def of(cls, data: TimeSeries) -> "Sizes":
         shift, scale = np.nanmean(data.values, axis=0), np.nanstd(data.values, axis=0)
-        return cls(shift, np.where(scale > 0, scale, 1.0), span_of(data))
-
-
-def span_of(data: TimeSeries) -> float:
-    """Duration of the longest series."""
-    return float((data.times[data.offsets[1:] - 1] - data.times[data.offsets[:-1]]).max())
+        return cls(shift, np.where(scale > 0, scale, 1.0), Clock.of(data).span)
 
 
 def make_count_block(

@@ -12,8 +12,9 @@ from ..emissions.readings import Readings
 from ..objective import Terms
 from ..posteriors.backward_guess import Seen, backward_guess
 from ..posteriors.coupling import Coupling, Motion, free_motion, path_divergence, tilted_motion
-from ..posteriors.mean_field import NEVER, FreeMeanField, TiltedMeanField, law_of
+from ..posteriors.mean_field import FreeMeanField, TiltedMeanField, law_of
 from ..posteriors.sweep import Beliefs, Swept, beliefs_of, swept, swept_divergence
+from ..posteriors.tilted import NEVER
 from .config import Config
 from .coupled_blocks import CountBlock
 from .networks import Networks, make_encoder, make_prior, sampled

@@ -92,9 +92,6 @@ class Problem:
 
     def identity(self) -> dict[str, Any]:
         """What must be the same for a run to go on from a checkpoint."""
-        digest = hashlib.sha256()
-        for array in (self.data.times, self.data.values, self.data.offsets):
-            digest.update(np.ascontiguousarray(array).tobytes())
         rate_model, emission = self.model.rate_model, self.model.emission
         model = {
             "rates": [type(rate_model).__name__, rate_model.names, rate_model.allowed.tolist()],
@@ -103,13 +100,21 @@ class Problem:
             "panel": repr(self.panel),
         }
         known = {
-            "data": digest.hexdigest(),
+            "data": digest_of(self.data),
             "model": model,
             "configuration": self.config.as_dict(),
             "number of restarts": len(self.starts),
             "seed": self.seed,
         }
         return json.loads(json.dumps(known))  # as it will be read back
+
+
+def digest_of(data: TimeSeries) -> str:
+    """A fingerprint of a data set."""
+    digest = hashlib.sha256()
+    for array in (data.times, data.values, data.offsets):
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
 
 
 def as_configured(data: TimeSeries, config: Config) -> TimeSeries:

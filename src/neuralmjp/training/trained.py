@@ -20,6 +20,7 @@ from .loop import State, evaluate_all
 from .networks import Evaluated, Networks, Setup
 from .problem import Problem, as_configured
 
+NO_BOUND = "training ended without a finite bound: lower the learning rate, or look for extreme values in the data"
 VISITED = 1e-3  # share of observations below which a state counts as never visited
 
 
@@ -98,25 +99,34 @@ def evaluated_precisely(
         return [evaluate_all(setup, networks, block, batch) for networks in doubled]
 
 
+def averaged(state: State, n_restarts: int) -> list[Networks]:
+    """Networks of each restart, the model's own parameters averaged over the last round."""
+    found = []
+    for k in range(n_restarts):
+        networks, average = (_of_restart(tree, k) for tree in (state.networks, state.average))
+        found.append(eqx.tree_at(lambda n: (n.prior, n.emission, n.initial), networks, average))
+    return found
+
+
+def ending(steps: int, settled: bool) -> str:
+    """How training ended, in words; where it did not settle it has used up its steps."""
+    why = "the bound no longer rises" if settled else f"the limit of {steps} steps"
+    return f"stopped after {steps} steps: {why}"
+
+
 def conclude(
     problem: Problem, setup: Setup, state: State, histories: list[list[dict[str, Any]]], settled: bool, seconds: float
 ) -> Trained:
     """Evaluate every restart, its own parameters averaged over the last round, and tell the best."""
     steps = histories[0][-1]["step"]
-    all_networks = []
-    for k in range(len(problem.starts)):
-        networks, average = (of_restart(tree, k) for tree in (state.networks, state.average))
-        all_networks.append(eqx.tree_at(lambda n: (n.prior, n.emission, n.initial), networks, average))
+    all_networks = averaged(state, len(problem.starts))
     found = evaluated_precisely(setup, all_networks, problem.data, problem.scaling, problem.clock, problem.panel)
     bounds = [float(np.asarray(one.terms.elbo).sum()) + problem.log_scale for one in found]
     if not np.isfinite(bounds).any():
-        raise InputError(
-            "training ended without a finite bound: lower the learning rate, or look for extreme values in the data"
-        )
+        raise InputError(NO_BOUND)
     best = int(np.nanargmax(bounds))
     weights = np.asarray(problem.block.evidence.valid)[..., None]
     occupancy = (np.asarray(found[best].marginals) * weights).sum((0, 1)) / weights.sum()
-    why = "the bound no longer rises" if settled else f"the limit of {problem.config.steps} steps"
     trained = Trained(
         setup=setup,
         scaling=problem.scaling,
@@ -130,7 +140,7 @@ def conclude(
         occupancy=occupancy,
         steps=steps,
         settled=settled,
-        message=f"stopped after {steps} steps: {why}",
+        message=ending(steps, settled),
         warnings=(),
         seconds=seconds,
     )
@@ -159,5 +169,5 @@ def _warnings(occupancy: np.ndarray, refused: int, steps: int, bounds: list[floa
     return tuple(words)
 
 
-def of_restart(tree: Any, k: int) -> Any:
+def _of_restart(tree: Any, k: int) -> Any:
     return jax.tree.map(lambda x: x[k], tree)
