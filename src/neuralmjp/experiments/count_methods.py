@@ -124,6 +124,7 @@ def restart(trained: CoupledTrained, k: int) -> CoupledTrained:
     return replace(
         trained,
         all_networks=(trained.all_networks[k],),
+        restarts=(trained.restarts[k],),
         histories=(trained.histories[k],),
         evaluated=(trained.evaluated[k],),
         refused=(trained.refused[k],),
