@@ -20,6 +20,7 @@ from .coupled_networks import CoupledSetup
 from .networks import Networks
 
 FARTHEST = 1.0  # that a logarithm may move: training has come near already
+ENOUGH = 20  # series per parameter
 
 
 def polished(
@@ -54,7 +55,11 @@ def polished(
         return float(values.sum()), slopes.sum(0)
 
     start = joined(theta, noise)
-    best, _ = climb_hill(uphill, start, start[:, None] + np.array([-FARTHEST, FARTHEST]))
+    curvature = None
+    if block.n_series >= ENOUGH * len(start):  # then the slopes of the series tell it, without differences
+        _, slopes = each(start)
+        curvature = slopes.T @ slopes
+    best, _ = climb_hill(uphill, start, start[:, None] + np.array([-FARTHEST, FARTHEST]), curvature)
     there, at = split(best)
     _, slopes = each(best)
     made = ExplicitParameters(jnp.asarray(there))
