@@ -12,10 +12,14 @@ import typer
 from ._version import __version__
 from .cli_types import (
     DataFile,
+    Drift,
+    EmissionName,
     Encoder,
     Engine,
     Grid,
+    Hum,
     Initial,
+    LevelsOption,
     NoHeader,
     Noise,
     Posterior,
@@ -152,15 +156,7 @@ def fit(
     engine: Annotated[
         Engine, typer.Option("--engine", help="auto takes the best engine; meanfield is for reaction networks.")
     ] = Engine.auto,
-    emission: Annotated[
-        str,
-        typer.Option(
-            "--emission",
-            metavar="NAME",
-            help="What a state looks like: categorical, gaussian, gaussian-full, student-t, poisson, "
-            "negative-binomial, mixture, neural, ornstein-uhlenbeck; auto looks at the data.",
-        ),
-    ] = "auto",
+    emission: EmissionName = "auto",
     prior: Annotated[
         str,
         typer.Option(
@@ -182,6 +178,9 @@ def fit(
     seen: Annotated[
         str | None, typer.Option("--seen", metavar="A,B+C", help="network: species, or sum of them, in each value.")
     ] = None,
+    levels: LevelsOption = None,
+    hum: Hum = None,
+    drift: Drift = 0,
     series: SeriesColumn = None,
     time: TimeColumn = None,
     values: ValueColumns = None,
@@ -238,7 +237,7 @@ def fit(
 ) -> None:
     """Find the jump rates of a hidden process, with intervals."""
     from .commands import fit as command
-    from .commands.options import CountOptions
+    from .commands.options import CountOptions, SignalOptions
     from .commands.training_options import TrainingOptions
     from .io import read
 
@@ -262,6 +261,7 @@ def fit(
         prior=prior,
         initial=_word(initial),
         counts=CountOptions(_word(noise), noise_scale, seen),
+        signal=SignalOptions(levels, hum, drift),
         restarts=restarts,
         seed=seed,
         exact_entry=exact_entry,

@@ -79,6 +79,26 @@ TimeColumn = Annotated[str | None, typer.Option("--time", metavar="COL", help="C
 ValueColumns = Annotated[str | None, typer.Option("--values", metavar="COL,COL", help="Columns of observed values.")]
 TimeUnit = Annotated[str | None, typer.Option("--time-unit", metavar="UNIT", help="Unit of the times, such as s.")]
 NoHeader = Annotated[bool, typer.Option("--no-header", help="The table has no header: columns are 0, 1, 2, ...")]
+EmissionName = Annotated[
+    str,
+    typer.Option(
+        "--emission",
+        metavar="NAME",
+        help="What a state looks like: categorical, gaussian, gaussian-full, student-t, poisson, "
+        "negative-binomial, mixture, neural, ornstein-uhlenbeck; auto looks at the data.",
+    ),
+]
+LevelsOption = Annotated[
+    str | None,
+    typer.Option("--levels", metavar="0,0,1", help="Level of each state, where several look alike; or a table."),
+]
+Hum = Annotated[
+    str | None, typer.Option("--hum", metavar="50Hz", help="Mains hum in the signal, with harmonics, fitted too.")
+]
+Drift = Annotated[
+    int,
+    typer.Option("--drift", metavar="N", min=0, help="A baseline that wanders, of N half-waves over the recording."),
+]
 Seed = Annotated[int, typer.Option("--seed", metavar="S", help="The same seed gives the same result.")]
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="Folder that fit --out wrote.")]
 StoredNoHeader = Annotated[bool | None, typer.Option("--no-header", help="The table has no header.")]

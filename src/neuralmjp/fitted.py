@@ -12,6 +12,7 @@ from jaxtyping import Array, Float, Int
 
 from . import mjp
 from .emissions import Emission
+from .emissions.wrapped import levels_of
 from .errors import InputError
 from .exact.decode import Prepared, require_possible, sample_paths, smooth, viterbi
 from .exact.evidence import Panel, Scaling, make_evidence
@@ -29,6 +30,7 @@ class Decoded:
 
     states: Int[np.ndarray, "row"]  # the most likely path
     probabilities: Float[np.ndarray, "row state"]
+    levels: Int[np.ndarray, "row"] | None = None  # the most probable level, where several states share one
 
 
 @dataclass(frozen=True)
@@ -139,7 +141,11 @@ class FittedMJP:
     def decode(self, data: TimeSeries) -> Decoded:
         """The most likely path and the probability of each state at each observation; also of data never seen."""
         prepared = self._prepared(data)
-        return Decoded(viterbi(prepared), self._smoothed(prepared, data))
+        probabilities, shared = self._smoothed(prepared, data), levels_of(self.emission)
+        levels = None
+        if shared is not None:
+            levels = (probabilities @ np.eye(shared.n_levels)[list(shared.levels)]).argmax(-1)
+        return Decoded(viterbi(prepared), probabilities, levels)
 
     @in_double_precision
     def predict_proba(self, data: TimeSeries) -> Float[np.ndarray, "row state"]:
@@ -184,6 +190,7 @@ class FittedMJP:
         gaps = np.diff(times, axis=1, prepend=times[:, :1])
         params = jax.tree.map(np.asarray, self.parameters.emission)
         values = np.stack([self.emission.sample(params, z, g, rng) for z, g in zip(states, gaps, strict=True)])
+        values = values + np.asarray(self.emission.offset(params, times))
         return TimeSeries.from_arrays(times, values, time_unit=self.time_unit, value_names=self.value_names)
 
     def to_arviz(self) -> Any:

@@ -25,8 +25,9 @@ def run(folder: Path, path: Path, columns: dict[str, Any], out: Path) -> None:
 def decode_states(fitted: FittedMJP, data: TimeSeries, path: Path, out: Path) -> None:
     """The most likely state, and the probability of each, at every observation."""
     decoded = fitted.decode(data)
-    values = np.column_stack([decoded.states, decoded.probabilities])
-    names = ("state", *(f"p_{k}" for k in range(fitted.n_states)))
+    shared = {} if decoded.levels is None else {"level": decoded.levels}
+    values = np.column_stack([decoded.states, *shared.values(), decoded.probabilities])
+    names = ("state", *shared, *(f"p_{k}" for k in range(fitted.n_states)))
     write(TimeSeries(data.times, values, data.offsets, data.names, names, data.time_unit), out)
     share = np.bincount(decoded.states, minlength=fitted.n_states) / len(decoded.states)
     jumps = int((np.diff(decoded.states) != 0)[np.isin(np.arange(1, len(data.times)), data.offsets, invert=True)].sum())

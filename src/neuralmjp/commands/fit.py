@@ -14,7 +14,7 @@ from ..systems import SYSTEMS, ReactionNetwork
 from ..systems.system import randomness
 from ..timeseries import TimeSeries
 from . import fit_network
-from .options import CountOptions
+from .options import CountOptions, SignalOptions
 from .result_tables import show
 from .runs import write_run
 from .show import console, progress_display
@@ -36,6 +36,7 @@ def run(
     prior: str,
     initial: str | None,
     counts: CountOptions,
+    signal: SignalOptions,
     restarts: int | None,
     seed: int,
     exact_entry: float | None,
@@ -51,7 +52,11 @@ def run(
     panel["--censored"] = bool(censored)
     if isinstance(chosen, ReactionNetwork):
         others = {"--states": n_states is not None, "--emission": emission != "auto"} | panel
-        refuse([*_typed(others), *(["--refine"] if training.refine else [])], "hidden states", "a reaction network")
+        refuse(
+            [*_typed(others), *signal.given, *(["--refine"] if training.refine else [])],
+            "hidden states",
+            "a reaction network",
+        )
         need_folder(training, out)
         fit_network.run(
             data,
@@ -69,6 +74,8 @@ def run(
         )
         return
     refuse([*counts.given, *(["--engine meanfield"] if engine == "meanfield" else [])], "reaction networks", prior)
+    if n_states is None and signal.level_of_state is not None:
+        n_states = len(signal.level_of_state)
     if n_states is None:
         raise InputError(
             "say how many hidden states there are with --states K, or name a reaction network with --prior"
@@ -84,6 +91,7 @@ def run(
         "misread": None if misread is None else read_mask(misread),
         "panel": Panel(exact_entry, first_known, dict(map(read_censored, censored))),
         "seed": seed,
+        **signal.choices(),
     }
     screen = console()
     if engine == "neural":

@@ -1,6 +1,8 @@
 """Reading what people type on the command line."""
 
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 from ..errors import InputError
 
@@ -17,6 +19,41 @@ def assignments(pairs: list[str]) -> dict[str, float]:
         if not equals:
             raise InputError(f"--set takes NAME=NUMBER, such as --set V=2; got {pair!r}")
     return values
+
+
+@dataclass(frozen=True)
+class SignalOptions:
+    """What disturbs a signal or makes states look alike, as it was typed."""
+
+    levels: str | None = None
+    hum: str | None = None
+    drift: int = 0
+
+    @property
+    def given(self) -> list[str]:
+        """As the command line calls them."""
+        typed = {"--levels": self.levels is not None, "--hum": self.hum is not None, "--drift": self.drift > 0}
+        return [name for name, there in typed.items() if there]
+
+    @property
+    def level_of_state(self) -> tuple[int, ...] | None:
+        """`0,0,1`, or a file that holds such a list -> (0, 0, 1)."""
+        if self.levels is None:
+            return None
+        text, path = self.levels, Path(self.levels)
+        if path.suffix:
+            try:
+                text = path.read_text(encoding="utf-8")
+            except OSError as error:
+                raise InputError(f"cannot read the levels {path}: {error.strerror or error}") from None
+        try:
+            return tuple(int(word) for word in text.replace(",", " ").split())
+        except ValueError:
+            raise InputError(f"--levels takes a whole number for each state, such as 0,0,1; got {text!r}") from None
+
+    def choices(self) -> dict[str, Any]:
+        """For an estimator."""
+        return {"levels": self.level_of_state, "hum": self.hum, "drift": self.drift}
 
 
 @dataclass(frozen=True)

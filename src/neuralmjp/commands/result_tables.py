@@ -79,12 +79,14 @@ def _show_emission(fitted: FittedMJP, level: str) -> None:
     rows = []
     for name, value in _natural(fitted).items():
         interval = interval_or_unknown(fitted, f"emission.{name}", value)
+        shared = name.startswith("shared_")
         for at in np.ndindex(*np.shape(interval.mean)):
             if interval.lower[at] < interval.upper[at] or np.isnan(interval.lower[at]):
-                place = f"state {at[0]}" + "".join(
+                place = (f"{at[0] + 1}" if shared else f"state {at[0]}") + "".join(
                     f", {k}" for k in at[1:] if len(at) > 2 or interval.mean.shape[1] > 1
                 )
-                rows.append([f"{name}, {place}", *_cells(interval, at)])
+                words = name.removeprefix("shared_").replace("_", " ")
+                rows.append([f"{words}, {place}", *_cells(interval, at)])
     if rows:
         console().print(table(f"Emission ({fitted.emission.name}){level}", ["", "value", "from", "to"], rows))
 

@@ -7,6 +7,7 @@ from .gaussian import FullGaussian, Gaussian
 from .heavy import GaussianMixture, StudentT
 from .memory import OrnsteinUhlenbeck
 from .neural import CustomEmission, NeuralGaussian
+from .wrapped import Levels, Nuisance
 
 __all__ = [
     "Categorical",
@@ -15,9 +16,11 @@ __all__ = [
     "FullGaussian",
     "Gaussian",
     "GaussianMixture",
+    "Levels",
     "Natural",
     "NegativeBinomial",
     "NeuralGaussian",
+    "Nuisance",
     "Observations",
     "OrnsteinUhlenbeck",
     "Poisson",

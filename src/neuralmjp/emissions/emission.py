@@ -19,6 +19,7 @@ class Observations(NamedTuple):
     previous: Float[Array, "*lead feature"]  # the observation before, of the same series
     has_previous: Bool[Array, "*lead feature"]
     gap: Float[Array, "*lead"]
+    time: Float[Array, "*lead"] | None = None  # in the data's unit; only for emissions that ask for it
 
 
 class Natural(NamedTuple):
@@ -40,6 +41,16 @@ class Emission(eqx.Module):
     @abstractmethod
     def real_valued(self) -> bool:
         """Values are real numbers that may be shifted and scaled before a fit."""
+
+    @property
+    def timed(self) -> bool:
+        """The density depends on the time itself, not on gaps alone."""
+        return False
+
+    @property
+    def by_em_alone(self) -> bool:
+        """EM finds all that is learned here, on all the data; climb and intervals take it as given."""
+        return False
 
     @abstractmethod
     def start(self, values: Float[np.ndarray, "row feature"], n_states: int, rng: np.random.Generator | None) -> Params:
@@ -75,9 +86,34 @@ class Emission(eqx.Module):
     ) -> Float[np.ndarray, "time feature"]:
         """Observations of one series, given its states and the gap before each."""
 
+    def continued(
+        self,
+        params: Params,
+        before: Float[np.ndarray, "feature"],
+        states: Int[np.ndarray, "sample time"],
+        gaps: Float[np.ndarray, "time"],
+        rng: np.random.Generator,
+    ) -> Float[np.ndarray, "sample time feature"]:
+        """Observations that follow a value, which an emission without memory has forgotten."""
+        every = np.broadcast_to(gaps, states.shape).ravel()
+        return self.sample(params, states.ravel(), every, rng).reshape(*states.shape, -1)
+
+    def offset(self, params: Params, time: Any) -> Any:
+        """What is added to an observation of any state at a time, beside what `sample` draws."""
+        return 0.0
+
     @abstractmethod
     def locations(self, params: Params) -> Float[np.ndarray, "state"] | None:
         """A number per state that orders states for people, or None where there is none."""
+
+    def order(self, params: Params, exits: Float[np.ndarray, "state"]) -> Int[np.ndarray, "state"] | None:
+        """States as people want to see them: the new k-th is the old order[k]; None if nothing here tells.
+
+        Args:
+            exits: rate at which each state is left.
+        """
+        places = self.locations(params)
+        return None if places is None else np.argsort(places, kind="stable")
 
 
 def reordered(params: Params, order: Int[np.ndarray, "state"]) -> Params:

@@ -14,6 +14,7 @@ from .gaussian import FullGaussian, Gaussian
 from .heavy import GaussianMixture, StudentT
 from .memory import OrnsteinUhlenbeck
 from .neural import NeuralGaussian
+from .wrapped import Levels, Nuisance
 
 PLAIN: dict[str, type[Emission]] = {
     "gaussian": Gaussian,
@@ -83,6 +84,11 @@ def categorical(data: TimeSeries, n_states: int, misread: ArrayLike | None, igno
 
 def options_of(emission: Emission) -> dict[str, Any]:
     """What is needed, beside the name, to make the same emission again."""
+    if isinstance(emission, Levels):
+        return {**options_of(emission.base), "levels": list(emission.levels)}
+    if isinstance(emission, Nuisance):
+        own = {key: getattr(emission, key) for key in ("hum", "harmonics", "drift", "span")}
+        return {**options_of(emission.base), "nuisance": {**own, "span": list(emission.span)}}
     if isinstance(emission, Categorical):
         return {"labels": list(emission.labels), "shows": emission.readable.astype(int).tolist()}
     if isinstance(emission, GaussianMixture):
@@ -94,6 +100,13 @@ def options_of(emission: Emission) -> dict[str, Any]:
 
 def from_options(name: str, options: dict[str, Any]) -> Emission:
     """The emission that `options_of` describes."""
+    if "nuisance" in options:
+        own = options["nuisance"]
+        base = from_options(name, {key: v for key, v in options.items() if key != "nuisance"})
+        return Nuisance(base, own["hum"], own["harmonics"], own["drift"], (own["span"][0], own["span"][1]))
+    if "levels" in options:
+        base = from_options(name, {key: v for key, v in options.items() if key != "levels"})
+        return Levels(base, tuple(options["levels"]))
     if name == "categorical":
         return Categorical(tuple(options["labels"]), options["shows"])
     if name not in PLAIN:

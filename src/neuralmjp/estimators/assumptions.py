@@ -1,12 +1,15 @@
 """What every estimator assumes of the hidden process: states, emission, rates, the law at the start."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
 from ..emissions import Categorical, Emission
+from ..emissions.hum import with_nuisance
 from ..emissions.named import named_emission
+from ..emissions.wrapped import Levels, levels_of
 from ..errors import InputError
 from ..exact.evidence import Panel
 from ..exact.model import Model
@@ -32,6 +35,11 @@ class Assumptions(Choices):
         initial: law at the first observation of a series: "free", "stationary", or K probabilities. Where the first
             state of every series is seen, "free" conditions on it.
         misread: (K, C) of 0 and 1: which labels each state can show; for categorical observations.
+        levels: the level of each state, if several look alike: (0, 0, 1). Then jumps between states of one level are
+            left out, unless a mask says otherwise: they leave no trace of their own.
+        hum: frequency of the mains in the signal: "50Hz", or a number per time unit; tuned by the fit.
+        harmonics: of the hum, itself counted.
+        drift: half-waves of a baseline that wanders over the recording; 0 for none.
         panel: exact entry times, first states known, censored labels.
     """
 
@@ -42,6 +50,10 @@ class Assumptions(Choices):
     initial: Literal["free", "stationary"] | ArrayLike = "free"
     misread: ArrayLike | None = None
     panel: Panel = NOTHING_SPECIAL
+    levels: Sequence[int] | None = None
+    hum: str | float | None = None
+    harmonics: int = 3
+    drift: int = 0
 
     def model(self, data: TimeSeries) -> Model:
         """What is assumed, spelled out for these data."""
@@ -53,9 +65,17 @@ class Assumptions(Choices):
             emission = named_emission(emission, data, self.n_states, misread=self.misread, ignore=ignore)
         elif self.misread is not None:
             raise InputError("misread goes with an emission by name; an Emission holds its own table of readings")
+        if self.levels is not None:
+            emission = Levels(emission, tuple(self.levels))
+            if len(emission.levels) != self.n_states:
+                raise InputError(f"{len(emission.levels)} levels are given, but {self.n_states} states are asked for")
+        if self.hum is not None or self.drift:
+            emission = with_nuisance(
+                emission, data, self.n_states, hum=self.hum, harmonics=self.harmonics, drift=self.drift
+            )
         if not (isinstance(emission, Categorical) or data.n_observations > 10 * self.n_states**2):
             data.check_states(self.n_states)
-        rate_model = self._rate_model()
+        rate_model = self._rate_model(levels_of(emission))
         if isinstance(emission, Categorical) and len(emission.readable) != self.n_states:
             raise InputError(f"the emission is for {len(emission.readable)} states, but {self.n_states} are asked for")
         first_seen = isinstance(emission, Categorical) and (
@@ -76,16 +96,18 @@ class Assumptions(Choices):
             raise InputError(f"an initial law holds {self.n_states} probabilities that sum to one")
         return Model(rate_model, emission, "given", tuple(law.tolist()))
 
-    def _rate_model(self) -> RateModel:
-        prior = self.prior
+    def _rate_model(self, levels: Levels | None) -> RateModel:
+        prior, mask = self.prior, self.mask
+        if mask is None and levels is not None:
+            mask = levels.between_levels.astype(int)
         if self.mask is not None and not isinstance(prior, str):
             raise InputError("a mask goes with free or reversible rates by name; a rate model holds its own")
         if isinstance(prior, System):
             prior = system_rates(prior)
         elif prior == "free":
-            prior = FreeRates(self.n_states, mask=self.mask)
+            prior = FreeRates(self.n_states, mask=mask)
         elif prior == "reversible":
-            prior = ReversibleRates(self.n_states, mask=self.mask)
+            prior = ReversibleRates(self.n_states, mask=mask)
         elif isinstance(prior, str):
             raise InputError(f"no rate model {prior!r}; there are free, reversible, or a system")
         if prior.n_states != self.n_states:

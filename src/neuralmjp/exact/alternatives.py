@@ -104,7 +104,8 @@ def resimulated(fitted: FittedMJP, data: TimeSeries, *, seed: int) -> TimeSeries
     states = simulate_states(fitted.rates, since, initial=initial, key=jax.random.key(seed))
     rng, gaps = np.random.default_rng(seed), np.diff(since, axis=1, prepend=0.0)
     drawn = [fitted.emission.sample(fitted.parameters.emission, z, g, rng) for z, g in zip(states, gaps, strict=True)]
-    values = np.where(data.mask, np.stack(drawn)[batch.valid], np.nan)
+    offset = np.asarray(fitted.emission.offset(fitted.parameters.emission, data.times))
+    values = np.where(data.mask, np.stack(drawn)[batch.valid] + offset, np.nan)
     if known:
         values[first] = data.values[first]
     return TimeSeries(data.times, values, data.offsets, data.names, data.value_names, data.time_unit)

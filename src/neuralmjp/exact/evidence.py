@@ -122,6 +122,7 @@ def gathered(
         previous=gather(np.roll(filled, 1, axis=0), 0.0),
         has_previous=gather(np.roll(mask, 1, axis=0) & ~first[:, None], False),
         gap=gather(np.where(first, 0.0, np.diff(data.times, prepend=0.0)), 0.0),
+        time=gather(data.times, 0.0) if emission.timed else None,
     )
     evidence = Evidence(
         seen=seen,

@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from ..emissions import reordered
+from ..emissions.wrapped import levels_of
 from ..errors import InputError
 from ..mjp import stationary_distribution
 from ..mjp.precision import in_double_precision
@@ -245,8 +246,9 @@ def ordered(model: Model, parameters: Parameters) -> Parameters:
     if not _interchangeable(model):
         return parameters
     rates = np.asarray(rates_of(model.rate_model, parameters.rates))
-    places = model.emission.locations(parameters.emission)
-    order = np.argsort(-stationary_distribution(rates) if places is None else places, kind="stable")
+    order = model.emission.order(parameters.emission, rates.sum(1))
+    if order is None:
+        order = np.argsort(-stationary_distribution(rates), kind="stable")
     emission = reordered(parameters.emission, order)
     initial = np.asarray(parameters.initial)[order]
     return Parameters(model.rate_model.nearest(rates[np.ix_(order, order)]), emission, initial - initial[0])
@@ -257,6 +259,9 @@ def _interchangeable(model: Model) -> bool:
     rate_model, n_states = model.rate_model, model.rate_model.n_states
     if model.initial == "given" or getattr(model.emission, "named_states", False):
         return False
+    levels = levels_of(model.emission)
+    if isinstance(rate_model, FreeRates) and levels is not None:
+        return rate_model.closed_form and bool((rate_model.allowed == levels.between_levels).all())
     if isinstance(rate_model, FreeRates):
         return rate_model.n_parameters == n_states * (n_states - 1)
     return isinstance(rate_model, ReversibleRates) and int(rate_model.allowed.sum()) == n_states * (n_states - 1)

@@ -7,7 +7,6 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from ..emissions.emission import Emission, Params
-from ..emissions.memory import OrnsteinUhlenbeck
 from ..mjp import transition_matrix
 from ..timeseries import TimeSeries
 from .lattice_decode import PREDICTED, Quantiles, later_times
@@ -45,7 +44,9 @@ def forecast_states(
         laws.append(law @ transition_matrix(rates, ahead - data.times[last]))
         gaps = np.diff(ahead, prepend=data.times[last])
         states = _paths(law, np.asarray(transition_matrix(rates, gaps)), samples, rng)
-        drawn.append(_shown(emission, params, states, gaps, data.values[last], rng))
+        before = data.values[last] - np.asarray(emission.offset(params, data.times[last]))
+        values = emission.continued(params, before, states, gaps, rng)
+        drawn.append(values + np.asarray(emission.offset(params, ahead)))
     values = np.concatenate(drawn, axis=1)
     # Quantiles that were drawn: of labels and counts they are labels and counts.
     lower, median, upper = np.quantile(values, PREDICTED, axis=0, method="inverted_cdf")
@@ -69,18 +70,3 @@ def _drawn(laws: Float[np.ndarray, "sample state"], rng: np.random.Generator) ->
     cumulative = np.cumsum(laws, axis=1)
     level = rng.random(len(laws)) * cumulative[:, -1]
     return (cumulative <= level[:, None]).sum(1)
-
-
-def _shown(
-    emission: Emission,
-    params: Params,
-    states: Int[np.ndarray, "sample time"],
-    gaps: Float[np.ndarray, "time"],
-    before: Float[np.ndarray, "feature"],
-    rng: np.random.Generator,
-) -> Float[np.ndarray, "sample time feature"]:
-    """Observations of these states; an emission with memory goes on from the last value."""
-    if isinstance(emission, OrnsteinUhlenbeck):
-        return emission.continued(params, before, states, gaps, rng)
-    every = np.broadcast_to(gaps, states.shape).ravel()
-    return emission.sample(params, states.ravel(), every, rng).reshape(*states.shape, -1)

@@ -9,6 +9,7 @@ from jaxtyping import Float, Int
 
 from ..emissions import Categorical, Emission, FullGaussian, Gaussian, NeuralGaussian, Observations, OrnsteinUhlenbeck
 from ..emissions.emission import Params
+from ..emissions.wrapped import Wrapped
 from ..timeseries import TimeSeries
 
 HIDDEN_RESTARTS = 5
@@ -44,7 +45,8 @@ def nearest_states(
     """The likeliest state at each observation on its own; missing ones take the state before."""
     mask = ~np.isnan(values)
     filled, nothing = np.where(mask, values, 0.0), np.zeros(values.shape)
-    seen = Observations(filled, None if mask.all() else mask, nothing, nothing > 0, nothing[:, 0])  # type: ignore[arg-type]
+    still = nothing[:, 0]  # at time zero: hum and drift begin at zero, too
+    seen = Observations(filled, None if mask.all() else mask, nothing, nothing > 0, still, still)  # type: ignore[arg-type]
     log_prob = emission.log_prob if isinstance(emission, Categorical) else partial(_compiled_log_prob, emission)
     guess = np.asarray(log_prob(params, seen)).argmax(-1)
     return guess[np.maximum.accumulate(np.where(mask.any(1), np.arange(len(guess)), 0))]
@@ -57,6 +59,9 @@ def _compiled_log_prob(emission: Emission, params: Params, seen: Observations) -
 
 def em_emission(emission: Emission, complete: bool) -> Emission | None:
     """The emission that EM can fit in place of this one: itself, a plain Gaussian, or none."""
+    if isinstance(emission, Wrapped):
+        inside = em_emission(emission.base, complete)
+        return None if inside is None else emission.around(inside)
     if isinstance(emission, (OrnsteinUhlenbeck, NeuralGaussian)) or (
         isinstance(emission, FullGaussian) and not complete
     ):
@@ -66,6 +71,8 @@ def em_emission(emission: Emission, complete: bool) -> Emission | None:
 
 def refined(emission: Emission, found: Params, time_scale: float) -> Params:
     """Parameters of `emission` from those that EM found for the Gaussian in its place."""
+    if isinstance(emission, Wrapped):
+        return emission.outer(refined(emission.base, emission.inner(found), time_scale), found)
     plain = {name: np.asarray(value) for name, value in found.items()}
     if isinstance(emission, OrnsteinUhlenbeck):
         return {**plain, "log_relaxation": np.full_like(plain["mean"], -np.log(time_scale))}

@@ -4,12 +4,16 @@ import numpy as np
 
 from ..emissions import Emission, NeuralGaussian
 from ..emissions.emission import Params
+from ..emissions.wrapped import Wrapped
 
 SPREADS = ("log_sd", "log_diagonal", "lower", "log_scale")
 
 
 def places_only(emission: Emission, params: Params) -> Params:
     """1 for what may be learned while the spread is fixed, 0 for the spread."""
+    if isinstance(emission, Wrapped):
+        still = {name: np.zeros(np.shape(value), bool) for name, value in params.items()}  # hum waits, too
+        return emission.outer(places_only(emission.base, emission.inner(params)), still)
     free = {name: np.full(np.shape(value), name not in SPREADS) for name, value in params.items()}
     if isinstance(emission, NeuralGaussian):
         n = np.shape(params["shared_last_bias"])[0] // 2  # means first, then log standard deviations
@@ -19,6 +23,8 @@ def places_only(emission: Emission, params: Params) -> Params:
 
 def with_even_spread(emission: Emission, params: Params) -> Params:
     """Starting values whose spread is the same in every state and stays so while only places are learned."""
+    if isinstance(emission, Wrapped):
+        return emission.outer(with_even_spread(emission.base, emission.inner(params)), params)
     if isinstance(emission, NeuralGaussian):
         n = np.shape(params["shared_last_bias"])[0] // 2
         last = np.array(params["shared_last"])

@@ -1,0 +1,94 @@
+"""Mains hum and drift for a recording: what people type becomes a frequency, tuned to what is in the data."""
+
+import re
+
+import numpy as np
+from jaxtyping import Float
+
+from ..errors import InputError
+from ..timeseries import TimeSeries
+from .emission import Emission, starting_centres
+from .wrapped import Nuisance, levels_of
+
+SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9, "ps": 1e-12, "min": 60.0, "h": 3600.0}
+HERTZ = {"": 1.0, "m": 1e-3, "k": 1e3, "M": 1e6}
+MAINS_OFF = 0.003  # the share by which the mains may be off their nominal frequency
+STEPS_PER_WIDTH = 8  # frequencies tried per width of a spectral line
+MOST_ROWS = 500_000  # observations that are looked at for the frequency
+
+
+def frequency(text: str | float, time_unit: str) -> float:
+    """`50Hz` in the data's unit of time: cycles per unit. A plain number is taken as it is.
+
+    >>> frequency("50Hz", "ms"), frequency("0.5 kHz", "s"), frequency(0.05, "ms")
+    (0.05, 500.0, 0.05)
+    """
+    if not isinstance(text, str):
+        value, unit = float(text), None
+    else:
+        found = re.fullmatch(r"\s*([0-9.eE+-]+)\s*(?:([mkM]?)Hz)?\s*", text)
+        try:
+            value = float(found[1]) if found else np.nan
+        except ValueError:
+            value = np.nan
+        unit = found[2] if found and "Hz" in text else None
+    if not (np.isfinite(value) and value > 0):
+        raise InputError(f"hum is a frequency such as 50Hz, got {text!r}")
+    if unit is None:
+        return value
+    if time_unit not in SECONDS:
+        raise InputError(f"hum is given in Hz, but the data's unit of time is {time_unit!r}: give it as --time-unit s")
+    return float(f"{value * HERTZ[unit] * SECONDS[time_unit]:.12g}")
+
+
+def with_nuisance(
+    emission: Emission, data: TimeSeries, n_states: int, *, hum: str | float | None, harmonics: int, drift: int
+) -> Nuisance:
+    """An emission with the hum and the drift of these data, about which only the nominal frequency is known."""
+    first, last = float(data.times.min()), float(data.times.max())
+    if drift < 0 or harmonics < 1:
+        raise InputError(f"drift is a number of half-waves from 0, harmonics from 1; got {drift} and {harmonics}")
+    if drift and not _one_after_the_other(data):
+        raise InputError("drift is for one recording: here series overlap in time; fit them one by one")
+    if hum is None:
+        return Nuisance(emission, 0.0, 1, drift, (first, last))
+    nominal, gap = frequency(hum, data.time_unit), float(np.median(data.gaps))
+    if nominal * gap > 0.5:
+        raise InputError(
+            f"hum of {hum} cannot be told in observations {gap:g} {data.time_unit} apart: they are too far apart"
+        )
+    heard = min(harmonics, int(0.5 / (nominal * gap)))
+    levels = levels_of(emission)
+    n_levels = n_states if levels is None else levels.n_levels
+    return Nuisance(emission, tuned(data, nominal, n_levels), heard, drift, (first, last))
+
+
+def tuned(data: TimeSeries, nominal: float, n_levels: int) -> float:
+    """The frequency near the nominal one that is strongest in what levels leave of the signal."""
+    stop = int(data.offsets[1]) if len(data) == 1 else data.n_observations
+    rows = slice(0, min(stop, MOST_ROWS))
+    times, values = data.times[rows], data.values[rows, 0]
+    here = ~np.isnan(values)
+    times, rest = times[here], _less_levels(values[here], n_levels)
+    width = 1 / max(float(np.ptp(times)), 1 / nominal)
+    reach = MAINS_OFF * nominal
+    if reach < width:  # too short a record to tell it from the nominal one
+        return nominal
+    tried = np.arange(nominal - reach, nominal + reach, width / STEPS_PER_WIDTH)
+    power = [np.abs(rest @ np.exp(-2j * np.pi * f * times)) for f in tried]
+    return float(tried[int(np.argmax(power))])
+
+
+def _less_levels(values: Float[np.ndarray, "row"], n_levels: int) -> Float[np.ndarray, "row"]:
+    """What is left of a signal without its rough levels: each value less the mean of those near the same level."""
+    centres = starting_centres(values[:, None], n_levels, None)[:, 0]
+    nearest = np.abs(values[:, None] - centres).argmin(1)
+    count = np.bincount(nearest, minlength=n_levels)
+    mean = np.bincount(nearest, weights=values, minlength=n_levels) / np.maximum(count, 1)
+    return values - mean[nearest]
+
+
+def _one_after_the_other(data: TimeSeries) -> bool:
+    order = np.argsort(data.times[data.offsets[:-1]])
+    begins, ends = data.times[data.offsets[:-1]][order], data.times[data.offsets[1:] - 1][order]
+    return bool((begins[1:] >= ends[:-1]).all())
