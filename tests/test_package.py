@@ -27,6 +27,7 @@ LAYERS = {
     "_version": set(),
     "mjp": {"errors", "mjp"},
     "checks": {"errors", "timeseries"},  # the class it checks, for the type alone
+    "preprocess": {"errors", "timeseries"},
     "batches": {"errors", "timeseries"},
     "timeseries": {"errors", "checks", "batches", "io", "timeseries"},  # io only inside functions
     "io": {"errors", "checks", "timeseries", "io"},

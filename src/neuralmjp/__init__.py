@@ -9,6 +9,7 @@
     emissions what a state looks like
     mjp       the mathematics of jump processes: simulation, propagation, observables
     plots     figures that take data and an `ax`
+    preprocess thinning, burn-in, angles, scales
 
 >>> import neuralmjp as nm
 >>> channel = nm.systems.IonChannel.paper("one-second")
@@ -24,7 +25,7 @@ from ._version import __version__
 from .errors import InputError
 
 if TYPE_CHECKING:
-    from . import emissions, io, mjp, plots, priors, systems
+    from . import emissions, io, mjp, plots, preprocess, priors, systems
     from .estimators import ExactMJP, NetworkMJP, NeuralMJP
     from .exact.evidence import Panel
     from .fitted import FittedMJP
@@ -46,6 +47,7 @@ __all__ = [
     "io",
     "mjp",
     "plots",
+    "preprocess",
     "priors",
     "read",
     "systems",
@@ -63,7 +65,7 @@ _HOMES = {
     "read": ".io",
     "write": ".io",
 }
-_SUBPACKAGES = ("emissions", "io", "mjp", "plots", "priors", "systems")
+_SUBPACKAGES = ("emissions", "io", "mjp", "plots", "preprocess", "priors", "systems")
 
 
 def __getattr__(name: str):

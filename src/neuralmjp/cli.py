@@ -29,6 +29,7 @@ from .cli_types import (
     Seed,
     SeriesColumn,
     StoredNoHeader,
+    Thin,
     TimeColumn,
     TimeUnit,
     ValueColumns,
@@ -181,6 +182,7 @@ def fit(
     levels: LevelsOption = None,
     hum: Hum = None,
     drift: Drift = 0,
+    thin: Thin = 1,
     series: SeriesColumn = None,
     time: TimeColumn = None,
     values: ValueColumns = None,
@@ -240,10 +242,11 @@ def fit(
     from .commands.options import CountOptions, SignalOptions
     from .commands.training_options import TrainingOptions
     from .io import read
+    from .preprocess import thinned
 
     columns = {"series": series, "time": time, "values": values, "time_unit": time_unit, "header": not no_header}
     command.run(
-        read(data, **columns),  # type: ignore[arg-type]
+        thinned(read(data, **columns), thin),  # type: ignore[arg-type]
         path=data,
         columns=columns,
         n_states=states,

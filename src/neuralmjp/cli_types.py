@@ -99,6 +99,9 @@ Drift = Annotated[
     int,
     typer.Option("--drift", metavar="N", min=0, help="A baseline that wanders, of N half-waves over the recording."),
 ]
+Thin = Annotated[
+    int, typer.Option("--thin", metavar="N", min=1, help="Fit to every N-th observation of each series alone.")
+]
 Seed = Annotated[int, typer.Option("--seed", metavar="S", help="The same seed gives the same result.")]
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="Folder that fit --out wrote.")]
 StoredNoHeader = Annotated[bool | None, typer.Option("--no-header", help="The table has no header.")]

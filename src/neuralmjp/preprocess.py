@@ -1,0 +1,67 @@
+"""What is done to recordings before a fit: thinning, burn-in, features of angles, values between 0 and 1."""
+
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from .errors import InputError
+from .timeseries import TimeSeries
+
+
+def thinned(data: TimeSeries, every: int) -> TimeSeries:
+    """Every n-th observation of each series, the first included.
+
+    Where a hidden process is not quite Markov at short times, observations farther apart see the slow jumps alone.
+
+    >>> thinned(TimeSeries.from_arrays(np.arange(7.0), np.arange(7.0)), 3).times.tolist()
+    [0.0, 3.0, 6.0]
+    """
+    if every < 1:
+        raise InputError(f"thinning keeps every n-th observation, n at least 1; got {every}")
+    position = np.arange(data.n_observations) - np.repeat(data.offsets[:-1], data.lengths)
+    return _kept(data, position % every == 0)
+
+
+def without_burn_in(data: TimeSeries, n: int) -> TimeSeries:
+    """Each series without its first n observations; series that end before are left out."""
+    if n < 0:
+        raise InputError(f"a burn-in is a number of observations, got {n}")
+    position = np.arange(data.n_observations) - np.repeat(data.offsets[:-1], data.lengths)
+    if (data.lengths <= n).all():
+        raise InputError(f"no series has more than {n} observations: nothing is left after the burn-in")
+    return _kept(data[np.flatnonzero(data.lengths > n)], position[np.repeat(data.lengths > n, data.lengths)] >= n)
+
+
+def sine_cosine(data: TimeSeries, *, degrees: bool = False) -> TimeSeries:
+    """Angles as the sine and the cosine of each, so that -180 and 180 degrees are neighbours."""
+    angles = np.deg2rad(data.values) if degrees else data.values
+    values = np.stack([np.sin(angles), np.cos(angles)], axis=-1).reshape(len(angles), -1)
+    names = tuple(f"{part}_{name}" for name in data.value_names for part in ("sin", "cos"))
+    return TimeSeries(data.times, values, data.offsets, data.names, names, data.time_unit)
+
+
+class UnitScale(NamedTuple):
+    """Where values lay before they were brought to the interval from 0 to 1."""
+
+    low: Float[np.ndarray, "feature"]
+    high: Float[np.ndarray, "feature"]
+
+    def back(self, values: Float[np.ndarray, "*lead feature"]) -> Float[np.ndarray, "*lead feature"]:
+        """In physical units again."""
+        return self.low + values * (self.high - self.low)
+
+
+def to_unit_interval(data: TimeSeries) -> tuple[TimeSeries, UnitScale]:
+    """Values between 0 and 1, and the way back."""
+    scale = UnitScale(np.nanmin(data.values, axis=0), np.nanmax(data.values, axis=0))
+    if not (scale.high > scale.low).all():
+        constant = data.value_names[int(np.argmin(scale.high > scale.low))]
+        raise InputError(f"value {constant!r} never changes: it has no scale")
+    values = (data.values - scale.low) / (scale.high - scale.low)
+    return TimeSeries(data.times, values, data.offsets, data.names, data.value_names, data.time_unit), scale
+
+
+def _kept(data: TimeSeries, keep: np.ndarray) -> TimeSeries:
+    offsets = np.concatenate([[0], np.cumsum(np.add.reduceat(keep.astype(np.int64), data.offsets[:-1]))])
+    return TimeSeries(data.times[keep], data.values[keep], offsets, data.names, data.value_names, data.time_unit)
