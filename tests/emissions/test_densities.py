@@ -95,6 +95,9 @@ def moments(case):
         mean, sd = case.params["mean"][..., 0], p["log_sd"][..., 0]
         centre = (weight * mean).sum(1)
         return centre, (weight * (sd**2 + mean**2)).sum(1) - centre**2
+    if name == "dictionary":
+        weight, centres = p["logits"] / p["logits"].sum(1, keepdims=True), case.params["shared_centres"][:, 0]
+        return weight @ centres, weight @ (centres**2 + 0.4**2) - (weight @ centres) ** 2
     if name == "categorical":
         table = np.exp([case.witness(case.params)([label], None, None) for label in LABELS]).T
         centre = table @ LABELS

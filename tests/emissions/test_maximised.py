@@ -10,7 +10,7 @@ from neuralmjp import emissions
 from neuralmjp.emissions.emission import starting_centres
 
 CLOSED = ["gaussian", "gaussian-full", "poisson", "categorical"]
-IMPROVING = ["student-t", "mixture"]
+IMPROVING = ["student-t", "mixture", "torus", "dictionary"]
 NONE = ["ornstein-uhlenbeck", "neural", "custom"]
 BEARS_HOLES = [name for name in CLOSED + IMPROVING if name != "gaussian-full"]
 

@@ -90,3 +90,22 @@ def test_damaged(path):
     whole = path.read_bytes()
     path.write_bytes(whole[:3000] + bytes(100) + whole[3100:])
     assert message(path) == f"{path}, array 'times': is damaged; copy the file again"
+
+
+class TestUnnamedArrays:
+    """As `numpy.savez(path, a, b)` names them: one series each."""
+
+    def test_one_series_per_array(self, path):
+        np.savez(path, np.zeros((3, 2), np.float32), np.ones((5, 2), np.float32))
+        data = read(path, time_unit="ps")
+        assert data.lengths.tolist() == [3, 5]
+        assert data.times.tolist() == [0, 1, 2, 0, 1, 2, 3, 4]
+        assert data.time_unit == "ps"
+
+    def test_equal_lengths(self, path):
+        np.savez(path, np.zeros(3), np.ones(3))
+        assert read(path).lengths.tolist() == [3, 3]
+
+    def test_shapes_that_are_no_series(self, path):
+        np.savez(path, np.zeros((2, 3, 2)))
+        assert "one series each, (L,) or (L, D), but the shapes are (2, 3, 2)" in message(path)

@@ -2,6 +2,7 @@
 
 from .categorical import Categorical
 from .counts import NegativeBinomial, Poisson
+from .dictionary import Dictionary, GaussianDictionary, Torus
 from .emission import Emission, Natural, Observations, reordered
 from .gaussian import FullGaussian, Gaussian
 from .heavy import GaussianMixture, StudentT
@@ -12,9 +13,11 @@ from .wrapped import Levels, Nuisance
 __all__ = [
     "Categorical",
     "CustomEmission",
+    "Dictionary",
     "Emission",
     "FullGaussian",
     "Gaussian",
+    "GaussianDictionary",
     "GaussianMixture",
     "Levels",
     "Natural",
@@ -25,5 +28,6 @@ __all__ = [
     "OrnsteinUhlenbeck",
     "Poisson",
     "StudentT",
+    "Torus",
     "reordered",
 ]

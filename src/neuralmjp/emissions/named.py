@@ -9,6 +9,7 @@ from ..mjp.types import ArrayLike
 from ..timeseries import TimeSeries
 from .categorical import Categorical
 from .counts import NegativeBinomial, Poisson
+from .dictionary import GaussianDictionary, Torus
 from .emission import Emission
 from .gaussian import FullGaussian, Gaussian
 from .heavy import GaussianMixture, StudentT
@@ -25,6 +26,8 @@ PLAIN: dict[str, type[Emission]] = {
     "mixture": GaussianMixture,
     "neural": NeuralGaussian,
     "ornstein-uhlenbeck": OrnsteinUhlenbeck,
+    "torus": Torus,
+    "dictionary": GaussianDictionary,
 }
 NAMES = ("categorical", *PLAIN)
 
@@ -49,7 +52,7 @@ def named_emission(
         return categorical(data, n_states, misread, ignore)
     if name not in PLAIN:
         raise InputError(f"no emission {name!r}; there are {', '.join(NAMES)}")
-    return PLAIN[name]()
+    return Torus.of(data.values) if name == "torus" else PLAIN[name]()
 
 
 def automatic(data: TimeSeries, n_states: int, *, labelled: bool = False) -> str:
@@ -95,6 +98,8 @@ def options_of(emission: Emission) -> dict[str, Any]:
         return {"n_components": emission.n_components}
     if isinstance(emission, NeuralGaussian):
         return {"hidden": list(emission.hidden)}
+    if isinstance(emission, Torus):
+        return {"period": emission.period}
     return {}
 
 

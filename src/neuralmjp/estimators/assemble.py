@@ -24,19 +24,30 @@ def assemble(found: ExactFit, data: TimeSeries, *, panel: Panel, seed: int, inte
         "time_unit": data.time_unit,
         "value_names": data.value_names,
         "log_likelihood": found.log_likelihood,
-        "n_parameters": len(counted.packing.free),
+        "n_parameters": len(counted.packing.free) + numbers_by_em(counted),
         "n_observations": data.n_observations,
         "converged": found.converged,
         "message": found.message,
         "rate_samples": rate_samples_of(counted, information, seed),
         "intervals": intervals_of(counted, information),
-        "uncertainty": "observed information" if information else "none",
+        "uncertainty": uncertainty_of(counted) if information else "none",
         "warnings": warnings_of(counted, information),
         "seed": seed,
         "panel": panel,
         "restarts": tuple(float(value) for value in found.restarts),
     }
     return FittedMJP(**{**known, **more})
+
+
+def numbers_by_em(found: ExactFit) -> int:
+    """Numbers of the emission that were learned, though the climb took them as given."""
+    emission = found.model.emission
+    learned = emission.learned(found.parameters.emission) if emission.by_em_alone else {}
+    return int(sum(free.sum() for free in learned.values()))
+
+
+def uncertainty_of(found: ExactFit) -> str:
+    return "observed information" + (", given the emission" if found.model.emission.by_em_alone else "")
 
 
 def in_units(found: ExactFit) -> Parameters:

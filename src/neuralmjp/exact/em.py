@@ -9,14 +9,15 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..mjp.precision import in_double_precision
-from ..priors import FreeRates, rates_of
-from .model import PSEUDO_STARTS, Evidence, Model, Parameters, expectations
+from ..priors import FreeRates, ReversibleRates, rates_of
+from .model import PSEUDO_STARTS, Evidence, Expectations, Model, Parameters, expectations
 from .transitions import Halving, halving_needed
 
 # A rate never falls below this many expected jumps over the whole record: EM would take for ever to reach zero.
 FEWEST_JUMPS = 1e-6
 # A state that is never visited would have no rates: it counts as visited for this share of the record.
 LEAST_TIME = 1e-12
+BALANCING = 30  # rounds for rates in detailed balance; they go on in the next iteration
 
 
 class EMResult(NamedTuple):
@@ -31,17 +32,49 @@ def em_step(
 ) -> tuple[Parameters, Float[Array, ""]]:
     """One iteration; returns the new parameters and the log-likelihood of the old ones."""
     expected = expectations(model, parameters, evidence, aligned, halving)
-    rate_model = model.rate_model
-    assert isinstance(rate_model, FreeRates), "EM needs free rates"
-    time = jnp.maximum(expected.time, LEAST_TIME * expected.time.sum())[:, None]
-    rates = jnp.maximum(expected.jumps, FEWEST_JUMPS) / time
-    i, j = np.nonzero(rate_model.parameter_of >= 0)  # row-major, the order of the parameters
-    theta = jnp.log(rates[i, j])
     emission = model.emission.maximised(parameters.emission, evidence.seen, expected.smoothed)
+    new = with_new_rates(model, parameters, expected)
+    return (new if emission is None else new._replace(emission=emission)), expected.log_likelihood
+
+
+def with_new_rates(model: Model, parameters: Parameters, expected: Expectations) -> Parameters:
+    """The M step of rates and initial law."""
+    time = jnp.maximum(expected.time, LEAST_TIME * expected.time.sum())
+    jumps = jnp.maximum(expected.jumps, FEWEST_JUMPS)
+    if isinstance(model.rate_model, ReversibleRates):
+        theta = balanced(model.rate_model, parameters.rates, jumps, time)
+    else:
+        assert isinstance(model.rate_model, FreeRates), "EM needs free or reversible rates"
+        i, j = np.nonzero(model.rate_model.parameter_of >= 0)  # row-major, the order of the parameters
+        theta = jnp.log(jumps / time[:, None])[i, j]
     first = expected.first + PSEUDO_STARTS / len(expected.first)
-    initial = jnp.log(first) - jnp.log(first[0])
-    new = Parameters(theta, parameters.emission if emission is None else emission, initial)
-    return new, expected.log_likelihood
+    return Parameters(theta, parameters.emission, jnp.log(first) - jnp.log(first[0]))
+
+
+def balanced(
+    model: ReversibleRates,
+    theta: Float[Array, "parameter"],
+    jumps: Float[Array, "state state"],
+    time: Float[Array, "state"],
+) -> Float[Array, "parameter"]:
+    """Rates s_ij / p_i in detailed balance: s given p, then p given s, each the best for the other.
+
+    s_ij = (n_ij + n_ji) / (t_i / p_i + t_j / p_j) and p_i = t_i sum_j s_ij / sum_j n_ij.
+    """
+    allowed = model.allowed
+    jumps = jnp.where(allowed, jumps, 0.0)
+    both, away = jumps + jumps.T, jumps.sum(1)
+
+    def once(_, law):
+        flow = both / (time / law + (time / law)[:, None])
+        law = time * flow.sum(1) / away
+        return law / law.sum()
+
+    law = jax.nn.softmax(jnp.concatenate([jnp.zeros(1, theta.dtype), theta[: model.n - 1]]))
+    law = jax.lax.fori_loop(0, BALANCING, once, law)
+    flow = both / (time / law + (time / law)[:, None])
+    i, j = np.array(model.pairs).T
+    return jnp.concatenate([jnp.log(law[1:]) - jnp.log(law[0]), jnp.log(flow[i, j])])
 
 
 @partial(jax.jit, static_argnames=("model", "aligned", "halving"))

@@ -9,14 +9,14 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from ..emissions import reordered
+from ..emissions import Dictionary, reordered
 from ..emissions.wrapped import levels_of
 from ..errors import InputError
 from ..mjp import stationary_distribution
 from ..mjp.precision import in_double_precision
 from ..priors import FreeRates, ReversibleRates, rates_of
 from ..timeseries import TimeSeries
-from .blocks import Blocks, cut_into_blocks
+from .blocks import MOST_AT_ONCE, Blocks, cut_into_blocks
 from .climb import FLAT, climb_hill
 from .decode import Prepared, require_possible
 from .em import run_em
@@ -24,7 +24,8 @@ from .evidence import Laid, Panel, Scaling, emission_values, make_evidence
 from .labels import Labels, lay_out_labels
 from .model import Model, Parameters, log_prior, value_and_gradient
 from .packing import Packing
-from .starts import crude_rates, em_emission, nearest_states, refined
+from .settle import TRIAL, kernels_shown, settled, with_densities
+from .starts import em_emission, refined, starting_point
 from .transitions import halving_needed
 
 EM_ITERATIONS = 60
@@ -93,7 +94,8 @@ def fit(
     """Find the maximum of the likelihood (or of the posterior, with a prior on rates).
 
     Args:
-        start: parameters in the units of the data to climb from; without it, EM finds a start.
+        start: parameters in the units of the data to climb from; without it, EM finds a start. An emission that is
+            learned by EM alone is then taken as it is.
     """
     scaling = Scaling.of(model.emission, data.values)
     n_states = model.rate_model.n_states
@@ -103,6 +105,9 @@ def fit(
     else:
         found, reached = standardised(model, start, scaling), np.array([])
     laid = observed(data, model, scaling, panel)
+    if model.emission.by_em_alone:
+        found = ordered(model, found)
+        laid = with_densities(laid, model, found)
     packing = Packing(model, found)
     bounds = bounds_of(model, packing, data)
     theta = np.clip(packing.vector(found), bounds[:, 0], bounds[:, 1])
@@ -154,9 +159,7 @@ def _starts(
     for k in range(restarts):
         rng = None if k == 0 else np.random.default_rng((seed, k))
         emission = em_emission(model.emission, not np.isnan(values).any()) or model.emission
-        params = emission.start(values, rate_model.n_states, rng)
-        states = nearest_states(emission, params, values)
-        rates = crude_rates(data, states, rate_model.allowed, rng)
+        params, rates = starting_point(data, emission, values, rate_model.allowed, rng)
         starts.append(Parameters(_free(rate_model).nearest(rates), params, np.zeros(rate_model.n_states)))
     return starts
 
@@ -172,13 +175,15 @@ def _em(
     data: TimeSeries, model: Model, panel: Panel, scaling: Scaling, starts: list[Parameters], progress: Progress
 ) -> tuple[Parameters, Float[np.ndarray, "start"]]:
     """Run EM from all starts as one batch and keep the best, in the model's own parameters."""
+    if model.emission.by_em_alone:
+        return _em_alone(data, model, panel, scaling, starts, progress)
     emission = em_emission(model.emission, not np.isnan(data.values).any())
     close = getattr(emission, "labelled", False) and (len(starts) == 1 or getattr(emission, "is_exact", False))
     if emission is None or close:  # no closed form, or what the labels say is close already
         best, reached = starts[0], np.array([])
     else:
         progress("EM", 0.0)
-        some = _subset(data)
+        some = _subset(data, EM_OBSERVATIONS)
         simple = model._replace(rate_model=_free(model.rate_model), emission=emission, rate_prior=None)
         laid = make_evidence(some, emission, model.rate_model.n_states, scaling, panel)
         stacked = jax.tree.map(lambda *leaves: jnp.stack([jnp.asarray(x, float) for x in leaves]), *starts)
@@ -192,12 +197,33 @@ def _em(
     return Parameters(model.rate_model.nearest(rates), params, best.initial), reached
 
 
-def _subset(data: TimeSeries) -> TimeSeries:
-    """At most `EM_OBSERVATIONS` observations: evenly chosen series, or the middle of one recording in windows."""
-    if data.n_observations <= EM_OBSERVATIONS:
+def _em_alone(
+    data: TimeSeries, model: Model, panel: Panel, scaling: Scaling, starts: list[Parameters], progress: Progress
+) -> tuple[Parameters, Float[np.ndarray, "start"]]:
+    """EM to its end from the best of all starts, on all the data that fit at once.
+
+    Rates in detailed balance stay so. Those of other forms are free here, and take their own form in the climb.
+    """
+    emission, free, own = model.emission, _free(model.rate_model), model.rate_model
+    assert isinstance(emission, Dictionary)
+    rate_model = own if isinstance(own, ReversibleRates) else free
+    simple = model._replace(rate_model=rate_model, rate_prior=None)
+    laid = make_evidence(_subset(data, MOST_AT_ONCE), emission, own.n_states, scaling, panel)
+    shown = kernels_shown(emission, starts[0].emission, laid.evidence.seen)
+    starts = [start._replace(rates=rate_model.nearest(np.asarray(rates_of(free, start.rates)))) for start in starts]
+    tried = [settled(simple, start, laid, shown, most_steps=TRIAL) for start in starts] if len(starts) > 1 else []
+    reached = np.array([one.log_likelihood for one in tried]) + laid.log_scale
+    best = tried[int(np.nanargmax(reached))].parameters if tried else starts[0]
+    best = settled(simple, best, laid, shown, progress=lambda share: progress("EM", share)).parameters
+    return best._replace(rates=own.nearest(np.asarray(rates_of(rate_model, best.rates)))), reached
+
+
+def _subset(data: TimeSeries, most: int) -> TimeSeries:
+    """At most `most` observations: evenly chosen series, or the middle of one recording in windows."""
+    if data.n_observations <= most:
         return data
     pieces = data.windows(max(int(data.lengths.max()) // 64, 64))
-    keep = np.linspace(0, len(pieces) - 1, max(len(pieces) * EM_OBSERVATIONS // data.n_observations, 1))
+    keep = np.linspace(0, len(pieces) - 1, max(len(pieces) * most // data.n_observations, 1))
     return pieces[np.unique(keep.round().astype(int))]
 
 

@@ -10,7 +10,7 @@ from scipy.stats import chi2
 
 from ..emissions import Gaussian, NeuralGaussian
 from ..mjp.precision import in_double_precision
-from ..priors import FreeRates
+from ..priors import FreeRates, ReversibleRates
 from .fit import ExactFit, Height
 from .packing import Packing
 
@@ -111,7 +111,9 @@ def observed_information(fit: ExactFit) -> Information:
     theta = fit.theta
     top = fit.objective(theta)
     jumps, time = _expected_per_parameter(fit, top)
-    never = time < SHORTEST_TIME * time.sum()  # the state is not visited: its rates say nothing, and hear nothing
+    never = (
+        time < SHORTEST_TIME * time[np.isfinite(time)].sum()
+    )  # the state is not visited: its rates say nothing, and hear nothing
     absent = np.flatnonzero((jumps < FEWEST_JUMPS) & ~never)
     held = np.union1d(np.flatnonzero(fit.at_bound), np.flatnonzero(never))
     moving = np.setdiff1d(np.arange(len(theta)), np.union1d(held, absent))
@@ -160,6 +162,8 @@ def _height_at_zero(fit: ExactFit, k: int, time: float, moving: np.ndarray, curv
 def _expected_per_parameter(fit: ExactFit, top: Height) -> tuple[np.ndarray, np.ndarray]:
     """Expected jumps at each free rate, and the time in which they could happen; infinite where that has no meaning."""
     model = fit.model.rate_model
+    if isinstance(model, ReversibleRates):
+        return _expected_per_flow(model, top)
     if not isinstance(model, FreeRates):
         return np.full(len(fit.packing.rates), np.inf), np.full(len(fit.packing.rates), np.inf)
     table = model.parameter_of
@@ -167,6 +171,16 @@ def _expected_per_parameter(fit: ExactFit, top: Height) -> tuple[np.ndarray, np.
     time = np.broadcast_to(top.time[:, None], table.shape)[table >= 0]
     per_parameter = [np.bincount(here, weights=x, minlength=model.n_parameters) for x in (jumps, time)]
     return per_parameter[0], per_parameter[1]
+
+
+def _expected_per_flow(model: ReversibleRates, top: Height) -> tuple[np.ndarray, np.ndarray]:
+    """The same for rates s_ij / p_i: jumps either way at each s, and the time over p in which they could happen."""
+    i, j = np.array(model.pairs).T
+    law = top.time / top.time.sum()  # close to p, and all that is asked for is a magnitude
+    per_law = np.where(law > 0, top.time / np.where(law > 0, law, 1.0), 0.0)
+    weights = np.full(model.n - 1, np.inf)
+    jumps = np.append(weights, top.jumps[i, j] + top.jumps[j, i])
+    return jumps, np.append(weights, per_law[i] + per_law[j])
 
 
 def _absent(fit: ExactFit, which: np.ndarray, time: np.ndarray, moving: np.ndarray, inverse: np.ndarray) -> Absent:

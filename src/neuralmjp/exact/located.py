@@ -8,6 +8,7 @@ from .evidence import Panel, Scaling
 from .fit import ExactFit, bounds_of, objective, observed, standardised
 from .model import Model, Parameters
 from .packing import Packing
+from .settle import with_densities
 
 
 @in_double_precision
@@ -18,6 +19,8 @@ def located(
     scaling = Scaling.of(model.emission, data.values)
     found = standardised(model, parameters, scaling)
     laid, packing = observed(data, model, scaling, panel), Packing(model, found)
+    if model.emission.by_em_alone:
+        laid = with_densities(laid, model, found)
     theta, bounds = packing.vector(found), bounds_of(model, packing, data)
     at_bound = (theta <= bounds[:, 0]) | (theta >= bounds[:, 1])
     likelihood = objective(model, packing, laid, theta).log_likelihood + laid.log_scale

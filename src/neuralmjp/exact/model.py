@@ -48,6 +48,7 @@ class Evidence(NamedTuple):
     absorbing: Int[Array, ""] | Int[np.ndarray, ""] | None
     chain: Chain
     gaps: Float[Array, "gap"]
+    logs: Float[Array, "step lane state"] | None = None  # log densities, where the emission is settled already
 
 
 def initial_law(model: Model, parameters: Parameters, rates: Float[Array, "state state"]) -> Float[Array, "state"]:
@@ -67,7 +68,9 @@ def log_emissions(
     model: Model, parameters: Parameters, rates: Float[Array, "state state"], evidence: Evidence
 ) -> Float[Array, "step lane state"]:
     """Log density of every observation in every state, with what is known for certain in place."""
-    logs = model.emission.log_prob(parameters.emission, evidence.seen)
+    logs = evidence.logs
+    if logs is None:
+        logs = model.emission.log_prob(parameters.emission, evidence.seen)
     if evidence.override is not None:
         logs = jnp.where(jnp.isnan(evidence.override), logs, evidence.override)
     if evidence.entered is not None:

@@ -15,9 +15,12 @@ class Packing:
     """
 
     def __init__(self, model: Model, template: Parameters):
+        emission = model.emission.learned(template.emission)
+        if model.emission.by_em_alone:
+            emission = {name: np.zeros_like(free) for name, free in emission.items()}
         learned = Parameters(
             rates=np.ones(len(template.rates), dtype=bool),
-            emission=model.emission.learned(template.emission),
+            emission=emission,
             initial=(np.arange(len(template.initial)) > 0) & (model.initial == "free"),
         )
         leaves, self._structure = jax.tree.flatten(template)

@@ -7,8 +7,9 @@ from scipy.special import expit
 from scipy.stats import norm
 
 from ..emissions import Categorical
+from ..mjp import stationary_distribution
 from ..mjp.interval import LEVEL, Interval
-from ..priors import FreeRates, ParametricRates, rates_of
+from ..priors import FreeRates, ParametricRates, ReversibleRates, rates_of
 from .fit import ExactFit
 from .information import Information
 
@@ -43,6 +44,8 @@ def intervals_of(fit: ExactFit, information: Information | None) -> dict[str, In
         if isinstance(model, ParametricRates):
             values["parameters"], kinds["parameters"] = theta[which], "positive"
         emission = fit.model.emission
+        if emission.by_em_alone:
+            return values  # taken as given: nothing is known of its errors
         for name, entry in emission.natural(emission.rescaled(parameters.emission, shift, scale)).items():
             kinds[f"emission.{name}"] = entry.kind
             values[f"emission.{name}"] = TO_EVEN[entry.kind](entry.value)
@@ -81,9 +84,13 @@ def _rate_intervals(fit: ExactFit, information: Information, value: np.ndarray, 
     for table, numbers in zip(tables, (value, value - Z * error, value + Z * error), strict=True):
         table[model.allowed] = np.exp(numbers)
     mean, lower, upper = tables
-    table = model.parameter_of if isinstance(model, FreeRates) else np.full(mean.shape, -1)
+    table, per_limit = np.full(mean.shape, -1), np.ones((model.n_states, 1))
+    if isinstance(model, FreeRates):
+        table = model.parameter_of
+    elif isinstance(model, ReversibleRates):
+        table, per_limit = model.parameter_of, 1 / stationary_distribution(mean)[:, None]  # a flow is s = p f
     for k, limit in zip(information.absent.which, information.absent.upper, strict=True):
-        lower, upper = np.where(table == k, 0.0, lower), np.where(table == k, limit, upper)
+        lower, upper = np.where(table == k, 0.0, lower), np.where(table == k, limit * per_limit, upper)
     may_be_zero = np.isin(table, information.may_be_zero)
     plain = mean + mean * np.log(np.where(may_be_zero, upper / np.where(mean > 0, mean, 1.0), 1.0))
     return Interval(mean, np.where(may_be_zero, 0.0, lower), np.where(may_be_zero, plain, upper))

@@ -8,17 +8,40 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from ..emissions import Categorical, Emission, FullGaussian, Gaussian, NeuralGaussian, Observations, OrnsteinUhlenbeck
+from ..emissions.dictionary import Dictionary
 from ..emissions.emission import Params
 from ..emissions.wrapped import Wrapped
 from ..timeseries import TimeSeries
+from .metastable import Start, metastable_start
 
 HIDDEN_RESTARTS = 5
 RANDOM_FACTOR = 0.7  # standard deviation of the log factor by which a random start varies each rate
 
 
 def default_restarts(emission: Emission) -> int:
-    """Starts from which the best is sought, if nobody says how many: one where labels name the states."""
-    return 1 if isinstance(emission, Categorical) and emission.labelled else HIDDEN_RESTARTS
+    """Starts from which the best is sought, if nobody says how many: one where labels or time tell the states."""
+    labelled = isinstance(emission, Categorical) and emission.labelled
+    return 1 if labelled or isinstance(emission, Dictionary) else HIDDEN_RESTARTS
+
+
+def starting_point(
+    data: TimeSeries,
+    emission: Emission,
+    values: Float[np.ndarray, "row feature"],
+    allowed: np.ndarray,
+    rng: np.random.Generator | None,
+) -> Start:
+    """Parameters of the emission and rates to start from, varied at random if `rng` is given.
+
+    Args:
+        values: of the data, as the emission reads them.
+        allowed: (K, K), which jumps may happen.
+    """
+    params = emission.start(values, len(allowed), rng)
+    if isinstance(emission, Dictionary):
+        return metastable_start(data, emission, params, values, allowed, rng)
+    states = nearest_states(emission, params, values)
+    return Start(params, crude_rates(data, states, allowed, rng))
 
 
 def crude_rates(

@@ -1,5 +1,9 @@
-"""NumPy's .npz: `times` (N, L) and `values` (N, L, D), NaN where a series has ended."""
+"""NumPy's .npz: `times` (N, L) and `values` (N, L, D), NaN where a series has ended.
 
+Or one array per series, (L_i,) or (L_i, D), as `numpy.savez` names them if nobody does: frames one time unit apart.
+"""
+
+import re
 import zipfile
 import zlib
 from pathlib import Path
@@ -19,6 +23,8 @@ def read(path: Path, request: Request, time_unit: str | None) -> TimeSeries:
     if not zipfile.is_zipfile(path):
         raise InputError(f"{path}: is not an .npz file, or cut short; save it with numpy.savez or copy it again")
     with np.load(path, allow_pickle=False) as file:
+        if file.files and all(_UNNAMED.fullmatch(name) for name in file.files):
+            return _frames(path, [_array(path, file, name) for name in file.files], time_unit)
         for name in ("times", "values"):
             if name not in file:
                 raise InputError(f"{path}: no array {name!r}; the arrays are {', '.join(map(repr, file.files))}")
@@ -37,6 +43,18 @@ def read(path: Path, request: Request, time_unit: str | None) -> TimeSeries:
         raise InputError(f"{path}, {error}" if str(error).startswith("series ") else f"{path}: {error}") from None
 
 
+def _frames(path: Path, series: list[np.ndarray], time_unit: str | None) -> TimeSeries:
+    """One array per series, without times: as molecular-dynamics trajectories are often kept."""
+    if not all(one.ndim in (1, 2) and len(one) for one in series):
+        shapes = ", ".join(str(one.shape) for one in series)
+        raise InputError(f"{path}: unnamed arrays are one series each, (L,) or (L, D), but the shapes are {shapes}")
+    try:
+        times = [np.arange(float(len(one))) for one in series]
+        return from_arrays(times, series, time_unit=TIME_UNIT if time_unit is None else time_unit)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+
+
 def write(data: TimeSeries, path: Path) -> None:
     """Write all that `data` holds as arrays, padded with NaN to the longest series."""
     batch = data.pad()
@@ -50,6 +68,7 @@ def write(data: TimeSeries, path: Path) -> None:
     )
 
 
+_UNNAMED = re.compile(r"arr_\d+")
 _ARRAYS = ("times", "values", "names", "value_names", "time_unit")
 
 

@@ -4,7 +4,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool, Float, Int
 
 from ..errors import InputError
 from ..mjp import stationary_distribution
@@ -38,6 +38,14 @@ class ReversibleRates(RateModel):
         table = np.zeros((self.n, self.n), dtype=bool)
         table[tuple(np.array(self.pairs).T)] = True
         return table | table.T
+
+    @property
+    def parameter_of(self) -> Int[np.ndarray, "state state"]:
+        """Which parameter the flow between two states is; -1 where there is none."""
+        table = np.full((self.n, self.n), -1)
+        i, j = np.array(self.pairs).T
+        table[i, j] = table[j, i] = self.n - 1 + np.arange(len(self.pairs))
+        return table
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from jaxtyping import Array, Float
 from ..emissions.named import options_of
 from ..exact.evidence import Panel, Scaling, emission_values
 from ..exact.model import Model, Parameters
-from ..exact.starts import crude_rates, nearest_states
+from ..exact.starts import starting_point
 from ..posteriors import Capacity
 from ..priors import ParametricRates, rates_of
 from ..timeseries import TimeSeries
@@ -135,12 +135,11 @@ def _start(
     rng = None if k == 0 else np.random.default_rng((seed, k))
     values = (emission_values(model.emission, data.values, panel) - scaling.shift) / scaling.scale
     rate_model = model.rate_model
-    emission = model.emission.start(values, rate_model.n_states, rng)
+    emission, rates = starting_point(data, model.emission, values, rate_model.allowed, rng)
     if config.fixed_spread:
         emission = with_even_spread(model.emission, emission)
     if config.prior != "generator":
-        states = nearest_states(model.emission, emission, values)
-        theta = rate_model.nearest(crude_rates(data, states, rate_model.allowed, rng))
+        theta = rate_model.nearest(rates)
     elif isinstance(rate_model, ParametricRates):
         theta = np.log([value for _, value in rate_model.start])
     else:  # as in the paper nothing is known of the rates: about one jump per series
