@@ -113,7 +113,9 @@ def test_a_single_signal_gets_few_kernels():
 @pytest.mark.parametrize(("top", "period"), [(3.0, TURN), (170.0, 360.0)])
 def test_degrees_are_told_from_radians(top, period):
     data = TimeSeries.from_arrays(np.arange(4.0), np.array([-1.0, 2.0, top, 0.5]))
-    assert named_emission("torus", data, 2).period == period
+    emission = named_emission("torus", data, 2)
+    assert isinstance(emission, Torus)
+    assert emission.period == period
 
 
 def simulated(n=20_000, gap=0.5):

@@ -45,7 +45,7 @@ def spread_centres(
     return centres, np.full(values.shape[1], width)
 
 
-def complete(values: Float[np.ndarray, "row feature"]) -> Float[np.ndarray, "row feature"]:
+def complete(values: Float[np.ndarray, "row feature"]) -> Float[np.ndarray, "whole feature"]:
     """Rows without a hole; with holes filled by the mean of what is there, if no row is without."""
     whole = values[~np.isnan(values).any(1)]
     return whole if len(whole) > 1 else np.where(np.isnan(values), np.nanmean(values, axis=0), values)
