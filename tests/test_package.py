@@ -50,7 +50,7 @@ LAYERS |= {
     "baselines": MODEL | {"systems", "baselines"},
     "estimators": MODEL | {"systems", "exact", "baselines", "training", "fitted", "fitted_network", "estimators"},
 }
-LAYERS["experiments"] = LAYERS["estimators"] - {"exact"} | {"objective", "plots", "experiments"}
+LAYERS["experiments"] = LAYERS["estimators"] - {"exact"} | {"objective", "plots", "preprocess", "experiments"}
 NEURAL = ("encoders", "posteriors", "training", "objective", "priors.generator")
 
 

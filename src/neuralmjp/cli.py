@@ -335,7 +335,8 @@ def predict(
 @app.command()
 def reproduce(
     experiment: Annotated[
-        str, typer.Argument(metavar="EXPERIMENT", help="One of the paper's experiments: dfr, lotka-volterra.")
+        str,
+        typer.Argument(metavar="EXPERIMENT", help="dfr, ion-channel, lotka-volterra, brownian-folding or two-mode."),
     ],
     preset: Annotated[
         Preset, typer.Option("--preset", help="quick takes minutes on a laptop; paper has the published sizes.")

@@ -3,6 +3,7 @@
 from .categorical import Categorical
 from .counts import NegativeBinomial, Poisson
 from .dictionary import Dictionary, GaussianDictionary, Torus
+from .diffusion import Diffusion
 from .emission import Emission, Natural, Observations, reordered
 from .gaussian import FullGaussian, Gaussian
 from .heavy import GaussianMixture, StudentT
@@ -14,6 +15,7 @@ __all__ = [
     "Categorical",
     "CustomEmission",
     "Dictionary",
+    "Diffusion",
     "Emission",
     "FullGaussian",
     "Gaussian",

@@ -43,6 +43,11 @@ class Emission(eqx.Module):
         """Values are real numbers that may be shifted and scaled before a fit."""
 
     @property
+    def hidden_level(self) -> bool:
+        """Between state and observation lies a level that takes time to follow; for the exact engine alone."""
+        return False
+
+    @property
     def timed(self) -> bool:
         """The density depends on the time itself, not on gaps alone."""
         return False

@@ -8,8 +8,10 @@ from ..errors import InputError
 from ..mjp.types import ArrayLike
 from ..timeseries import TimeSeries
 from .categorical import Categorical
+from .clipped import Clipped, rails_of
 from .counts import NegativeBinomial, Poisson
 from .dictionary import GaussianDictionary, Torus
+from .diffusion import Diffusion
 from .emission import Emission
 from .gaussian import FullGaussian, Gaussian
 from .heavy import GaussianMixture, StudentT
@@ -28,12 +30,19 @@ PLAIN: dict[str, type[Emission]] = {
     "ornstein-uhlenbeck": OrnsteinUhlenbeck,
     "torus": Torus,
     "dictionary": GaussianDictionary,
+    "diffusion": Diffusion,
 }
 NAMES = ("categorical", *PLAIN)
 
 
 def named_emission(
-    name: str, data: TimeSeries, n_states: int, *, misread: ArrayLike | None = None, ignore: tuple[float, ...] = ()
+    name: str,
+    data: TimeSeries,
+    n_states: int,
+    *,
+    misread: ArrayLike | None = None,
+    ignore: tuple[float, ...] = (),
+    clipped: bool = True,
 ) -> Emission:
     """An emission by name; `auto` looks at the data.
 
@@ -43,6 +52,7 @@ def named_emission(
         n_states: K.
         misread: (K, C) table of 0 and 1: which labels each state can show.
         ignore: labels that are no states (censored).
+        clipped: look whether the signal was clipped, and read values at a rail as there or beyond.
     """
     if misread is not None and name not in ("auto", "categorical"):
         raise InputError(f"a table of misreadings is for categorical observations, not for {name}")
@@ -52,7 +62,10 @@ def named_emission(
         return categorical(data, n_states, misread, ignore)
     if name not in PLAIN:
         raise InputError(f"no emission {name!r}; there are {', '.join(NAMES)}")
-    return Torus.of(data.values) if name == "torus" else PLAIN[name]()
+    if name == "torus":
+        return Torus.of(data.values)
+    rails = rails_of(data.values) if name == "gaussian" and clipped else None
+    return PLAIN[name]() if rails is None else Clipped(*rails)
 
 
 def automatic(data: TimeSeries, n_states: int, *, labelled: bool = False) -> str:
@@ -87,6 +100,8 @@ def categorical(data: TimeSeries, n_states: int, misread: ArrayLike | None, igno
 
 def options_of(emission: Emission) -> dict[str, Any]:
     """What is needed, beside the name, to make the same emission again."""
+    if isinstance(emission, Clipped):
+        return {"clipped": {"low": list(emission.low), "high": list(emission.high)}}
     if isinstance(emission, Levels):
         return {**options_of(emission.base), "levels": list(emission.levels)}
     if isinstance(emission, Nuisance):
@@ -114,6 +129,10 @@ def from_options(name: str, options: dict[str, Any]) -> Emission:
         return Levels(base, tuple(options["levels"]))
     if name == "categorical":
         return Categorical(tuple(options["labels"]), options["shows"])
+    if "clipped" in options:  # a file holds null for no rail
+        low, high = options["clipped"]["low"], options["clipped"]["high"]
+        ends = [-np.inf if end is None else end for end in low], [np.inf if end is None else end for end in high]
+        return Clipped(*(tuple(float(end) for end in each) for each in ends))
     if name not in PLAIN:
         raise InputError(f"an emission of the kind {name!r} cannot be loaded: it was code, not data")
     return PLAIN[name](**{key: tuple(v) if isinstance(v, list) else v for key, v in options.items()})

@@ -34,6 +34,7 @@ class Wrapped(Emission):
 
     @property
     def name(self) -> str:
+        """That of the emission inside; what is around it shows in its options."""
         return self.base.name
 
     @property
@@ -66,6 +67,7 @@ class Levels(Wrapped):
     def __init__(self, base: Emission, levels: tuple[int, ...]):
         if sorted(set(levels)) != list(range(max(levels, default=-1) + 1)) or len(set(levels)) < 2:
             raise InputError(f"levels are whole numbers from 0 without a gap, at least two of them; got {levels}")
+        _refuse_hidden_level(base)
         if not base.real_valued:
             raise InputError(f"states can share a level of a signal, not of {base.name} observations")
         self.base, self.levels = base, tuple(int(level) for level in levels)
@@ -163,6 +165,7 @@ class Nuisance(Wrapped):
     span: tuple[float, float] = eqx.field(static=True, default=(0.0, 1.0))
 
     def __check_init__(self):
+        _refuse_hidden_level(self.base)
         if not self.base.real_valued:
             raise InputError(f"hum and drift are for a signal, not for {self.base.name} observations")
         if not (self.hum > 0 or self.drift > 0):
@@ -296,6 +299,11 @@ def _pulls(total: Callable[[Array], Array], values: Array) -> tuple[Array, Array
     along = [jnp.zeros_like(values).at[..., d].set(1.0) for d in range(values.shape[-1])]
     bends = [jax.jvp(slope, (values,), (one,))[1][..., d] for d, one in enumerate(along)]
     return slope(values), jnp.stack(bends, axis=-1)
+
+
+def _refuse_hidden_level(base: Emission) -> None:
+    if base.hidden_level:
+        raise InputError(f"the emission {base.name} goes with neither shared levels nor hum and drift")
 
 
 def levels_of(emission: Emission) -> Levels | None:

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from ..emissions.clipped import clipping_told
 from ..exact.evidence import Panel
 from ..exact.fit import ExactFit
 from ..exact.information import Information, observed_information, with_plain_emission
@@ -31,7 +32,7 @@ def assemble(found: ExactFit, data: TimeSeries, *, panel: Panel, seed: int, inte
         "rate_samples": rate_samples_of(counted, information, seed),
         "intervals": intervals_of(counted, information),
         "uncertainty": uncertainty_of(counted) if information else "none",
-        "warnings": warnings_of(counted, information),
+        "warnings": (*clipping_told(found.model.emission, data.values), *warnings_of(counted, information)),
         "seed": seed,
         "panel": panel,
         "restarts": tuple(float(value) for value in found.restarts),

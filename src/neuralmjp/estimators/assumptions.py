@@ -62,7 +62,10 @@ class Assumptions(Choices):
         emission = self.emission
         if isinstance(emission, str):
             ignore = tuple(float(label) for label in self.panel.censored)
-            emission = named_emission(emission, data, self.n_states, misread=self.misread, ignore=ignore)
+            disturbed = self.hum is not None or self.drift > 0  # then a rail is no longer one value
+            emission = named_emission(
+                emission, data, self.n_states, misread=self.misread, ignore=ignore, clipped=not disturbed
+            )
         elif self.misread is not None:
             raise InputError("misread goes with an emission by name; an Emission holds its own table of readings")
         if self.levels is not None:

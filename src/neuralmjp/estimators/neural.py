@@ -8,6 +8,7 @@ from typing import Any, Literal
 import jax
 import numpy as np
 
+from ..errors import InputError
 from ..exact.fit import fit as exact_fit
 from ..exact.fit import ordered
 from ..exact.located import located
@@ -74,9 +75,14 @@ class NeuralMJP(Assumptions):
             folder: where a checkpoint is kept while training.
             resume: go on from it.
         """
+        model = self.model(data)
+        if model.emission.hidden_level:
+            raise InputError(
+                f"the emission {model.emission.name} is for the exact engine; the neural one takes ornstein-uhlenbeck"
+            )
         return train(
             data,
-            self.model(data),
+            model,
             panel=self.panel,
             config=self.configuration(),
             restarts=self.restarts,

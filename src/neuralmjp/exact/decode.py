@@ -16,7 +16,7 @@ from ..priors import rates_of
 from ..timeseries import TimeSeries
 from .chain import forward, log_mass
 from .evidence import Laid
-from .model import Evidence, Model, Parameters, ingredients
+from .model import Evidence, Model, Parameters, expectations, ingredients, log_emissions
 from .transitions import Halving, halving_needed, transition_table
 
 BRIDGES_AT_ONCE = 1 << 17  # keeps the memory for sampled paths below some hundred MB
@@ -27,16 +27,18 @@ class Prepared:
 
     def __init__(self, model: Model, parameters: Parameters, laid: Laid):
         rates = np.asarray(rates_of(model.rate_model, parameters.rates))
-        self.laid, self.rates = laid, rates
-        self.table, self.logs, self.law = _pieces(
-            model, parameters, laid.evidence, halving_needed(rates, laid.layout.gaps)
-        )
+        self.model, self.parameters, self.laid, self.rates = model, parameters, laid, rates
+        self.halving = halving_needed(rates, laid.layout.gaps)
+        self.table, self.logs, self.law = _pieces(model, parameters, laid.evidence, self.halving)
 
 
 @partial(jax.jit, static_argnames=("model", "halving"))
 def _pieces(model: Model, parameters: Parameters, evidence: Evidence, halving: Halving):
     made = ingredients(model, evidence, parameters)
-    return transition_table(made.generator, evidence.gaps, halving), made.logs, made.law
+    logs = made.logs
+    if model.emission.hidden_level:  # a path of states alone is judged by each observation given the one before
+        logs = log_emissions(model, parameters, jnp.asarray(model.rate_model.rates(parameters.rates)), evidence)
+    return transition_table(made.generator, evidence.gaps, halving), logs, made.law
 
 
 @partial(jax.jit, static_argnames="aligned")
@@ -48,6 +50,9 @@ def _smooth(table: Array, logs: Array, law: Array, chain, aligned: bool):
 def smooth(prepared: Prepared) -> tuple[float, Float[np.ndarray, "row state"]]:
     """Log-likelihood (standardised values) and the probability of each state at each observation, given all data."""
     laid = prepared.laid
+    if prepared.model.emission.hidden_level:
+        found = expectations(prepared.model, prepared.parameters, laid.evidence, laid.layout.aligned, prepared.halving)
+        return float(found.log_likelihood), laid.layout.scatter(np.asarray(found.smoothed))
     value, smoothed = _smooth(prepared.table, prepared.logs, prepared.law, laid.evidence.chain, laid.layout.aligned)
     return float(value), _with_entries(laid, laid.layout.scatter(np.asarray(smoothed)))
 

@@ -85,7 +85,7 @@ def make_evidence(
 ) -> Laid:
     """Lay a data set out for a model with `n_states` states: on the device, or on the host if a layout is given."""
     place: Any = jnp.asarray if layout is None else np.asarray
-    layout = layout or lay_out(data, n_states)
+    layout = layout or lay_out(data, n_states, whole=emission.hidden_level)
     evidence, mask = gathered(
         data, emission, n_states, scaling, panel, lambda rows, padding: place(layout.gather(rows, padding))
     )

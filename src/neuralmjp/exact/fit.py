@@ -132,7 +132,9 @@ def standardised(model: Model, parameters: Parameters, scaling: Scaling) -> Para
 
 def observed(data: TimeSeries, model: Model, scaling: Scaling, panel: Panel) -> Observed:
     """A data set for the way to its likelihood that suits it: labels, more than fits at once, all else."""
-    special = lay_out_labels(data, model, panel) or cut_into_blocks(data, model, scaling, panel)
+    special = lay_out_labels(data, model, panel)
+    if not model.emission.hidden_level:  # what it hands from block to block is more than a law
+        special = special or cut_into_blocks(data, model, scaling, panel)
     return special or make_evidence(data, model.emission, model.rate_model.n_states, scaling, panel)
 
 

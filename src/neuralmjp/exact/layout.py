@@ -55,17 +55,20 @@ class Layout(NamedTuple):
         return flat
 
 
-def lay_out(data: TimeSeries, n_states: int, *, context: bool = False, in_order: bool = False) -> Layout:
+def lay_out(
+    data: TimeSeries, n_states: int, *, context: bool = False, in_order: bool = False, whole: bool = False
+) -> Layout:
     """Choose lanes for a data set and a number of states.
 
     Args:
         context: the first observation is only there to tell what was before the second one; it gets no place.
         in_order: series must follow each other from the first lane to the last.
+        whole: no series may be cut.
     """
     offsets = np.maximum(data.offsets - context, 0)
     lengths, total = np.diff(offsets), int(offsets[-1])
     enough = total >= MOST_LANES // 4 * int(lengths.max())  # whole series that can run side by side
-    aligned = n_states > MOST_STATES_CUT or (not in_order and (enough or total < 4 * SHORTEST_LANE))
+    aligned = whole or n_states > MOST_STATES_CUT or (not in_order and (enough or total < 4 * SHORTEST_LANE))
     if aligned and not in_order:
         rows = _whole_series(offsets, lengths)
     else:

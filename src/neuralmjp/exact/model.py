@@ -12,6 +12,7 @@ from scipy.special import log_softmax, softmax
 from ..emissions import Emission, Observations
 from ..mjp.generators import generator_from_rates
 from ..priors import RateModel
+from . import switching
 from .chain import Chain, forward, log_mass
 from .transitions import Halving, transition_table
 
@@ -111,14 +112,19 @@ class Ingredients(NamedTuple):
     logs: Float[Array, "step lane state"]
     law: Float[Array, "state"]
     entry: Float[Array, "state"] | None
+    emission: dict[str, Any] | None = None  # its parameters, where a hidden level makes more of them than `logs`
 
 
 def ingredients(model: Model, evidence: Evidence, parameters: Parameters) -> Ingredients:
     """Generator, log emissions and initial law from the parameters."""
     rates = jnp.asarray(model.rate_model.rates(parameters.rates))
     generator = jnp.asarray(generator_from_rates(rates))
+    law = initial_law(model, parameters, rates)
+    if model.emission.hidden_level:
+        nothing = jnp.zeros((*evidence.valid.shape, len(rates)))
+        return Ingredients(generator, nothing, law, evidence.chain.entry, parameters.emission)
     logs = log_emissions(model, parameters, rates, evidence)
-    return Ingredients(generator, logs, initial_law(model, parameters, rates), evidence.chain.entry)
+    return Ingredients(generator, logs, law, evidence.chain.entry)
 
 
 def _slopes(
@@ -128,6 +134,9 @@ def _slopes(
 
     def likelihood(made: Ingredients):
         table = transition_table(made.generator, evidence.gaps, halving)
+        if made.emission is not None:
+            there = (evidence.seen, evidence.valid, evidence.chain, evidence.gaps)
+            return switching.log_mass(made.emission, table, made.logs, made.law, *there)
         return log_mass(table, made.logs, made.law, evidence.chain._replace(entry=made.entry), aligned)
 
     return jax.value_and_grad(likelihood)(made)

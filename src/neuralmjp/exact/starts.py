@@ -9,6 +9,7 @@ from jaxtyping import Float, Int
 
 from ..emissions import Categorical, Emission, FullGaussian, Gaussian, NeuralGaussian, Observations, OrnsteinUhlenbeck
 from ..emissions.dictionary import Dictionary
+from ..emissions.diffusion import Diffusion
 from ..emissions.emission import Params
 from ..emissions.wrapped import Wrapped
 from ..timeseries import TimeSeries
@@ -84,8 +85,10 @@ def em_emission(emission: Emission, complete: bool) -> Emission | None:
     """The emission that EM can fit in place of this one: itself, a plain Gaussian, or none."""
     if isinstance(emission, Wrapped):
         inside = em_emission(emission.base, complete)
-        return None if inside is None else emission.around(inside)
-    if isinstance(emission, (OrnsteinUhlenbeck, NeuralGaussian)) or (
+        if inside is None or inside == emission.base:
+            return emission if inside is not None else None
+        return emission.around(inside)
+    if isinstance(emission, (Diffusion, OrnsteinUhlenbeck, NeuralGaussian)) or (
         isinstance(emission, FullGaussian) and not complete
     ):
         return Gaussian()
@@ -101,6 +104,8 @@ def refined(emission: Emission, found: Params, time_scale: float) -> Params:
         return {**plain, "log_relaxation": np.full_like(plain["mean"], -np.log(time_scale))}
     if isinstance(emission, NeuralGaussian):
         return emission.around(plain, None)
+    if isinstance(emission, Diffusion):
+        return emission.around(plain, time_scale)
     if isinstance(emission, FullGaussian) and "log_sd" in plain:
         n = plain["mean"].shape[1]
         lower = np.zeros((len(plain["mean"]), n * (n - 1) // 2))

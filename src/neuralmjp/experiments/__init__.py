@@ -4,13 +4,19 @@ from collections.abc import Callable, Sequence
 
 from ..errors import InputError
 from ..training.config import Preset
-from . import dfr, lotka_volterra
+from . import brownian_folding, dfr, ion_channel, lotka_volterra, two_mode
 from .tables import Progress, Report
 
 # preset, runs per row, seed, progress, rows to run
 Experiment = Callable[[Preset, int | None, int, Progress, Sequence[str] | None], Report]
 
-EXPERIMENTS: dict[str, Experiment] = {"dfr": dfr.run, "lotka-volterra": lotka_volterra.run}
+EXPERIMENTS: dict[str, Experiment] = {
+    "dfr": dfr.run,
+    "ion-channel": ion_channel.run,
+    "lotka-volterra": lotka_volterra.run,
+    "brownian-folding": brownian_folding.run,
+    "two-mode": two_mode.run,
+}
 
 __all__ = ["EXPERIMENTS", "Report", "named"]
 

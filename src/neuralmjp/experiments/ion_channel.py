@@ -1,0 +1,206 @@
+"""The switching ion channel: stationary law, timescales and passage times.
+
+The recording itself is private: a channel simulated with the rates that the paper inferred stands in for it.
+
+Seifner & Sanchez 2023, https://proceedings.mlr.press/v202/seifner23a.html
+Koehs, Alt & Koeppl 2021, Variational inference for continuous-time switching dynamical systems
+"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from jaxtyping import Float
+
+from .. import mjp
+from ..estimators import ExactMJP, NeuralMJP
+from ..fitted import FittedMJP
+from ..systems import Dataset, IonChannel, paper_dataset
+from ..training.config import Preset
+from .runs import Told, chosen_rows, reported, several, size_of, stopped
+from .state_methods import Runs, by_networks, holds, over_data
+from .tables import AS_PUBLISHED, EXACT, PUBLISHED, TILTED, Line, Number, Progress, Report, ResultTable, Row
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+SECOND, FULL, MANY = "one second", "full", "recordings"
+DATA = {SECOND: "ion-channel-one-second", FULL: "ion-channel-full"}
+KOEHS, TRUTH = "Koehs 2021", "truth"
+NAMES = ("bottom", "middle", "top")
+JUMPS = [(i, j) for i in range(3) for j in range(3) if i != j]
+PASSAGES = tuple(f"{NAMES[i][0]} to {NAMES[j][0]}" for i, j in JUMPS)
+SCALES = ("first", "second")
+LENGTH = 171_615
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much data and training."""
+
+    n_runs: int
+    n_many: int  # whole recordings for the coverage of intervals
+    length: int
+    rows: tuple[str, ...]
+    paper: dict[str, Any] = field(default_factory=dict)
+    tilted: dict[str, Any] = field(default_factory=dict)
+
+
+SIZES = {
+    "quick": Size(1, 2, 30_000, (SECOND, MANY), paper={"steps": 60, "round_steps": 60}, tilted={"steps": 300}),
+    "paper": Size(5, 10, LENGTH, (SECOND, FULL, MANY)),
+}
+LAWS = {
+    SECOND: {KOEHS: (0.17961, 0.14987, 0.67052), PUBLISHED: (0.17672, 0.09472, 0.72856)},
+    FULL: {PUBLISHED: (0.19631, 0.07153, 0.73217)},
+}
+TIMES = {
+    SECOND: {KOEHS: (0.01228, 0.03396), PUBLISHED: (0.00295, 0.02116)},
+    FULL: {PUBLISHED: (0.00099, 0.0097)},
+}
+FIRST_PASSAGES = {
+    SECOND: {
+        KOEHS: (0.068, 0.054, 0.133, 0.033, 0.181, 0.092),
+        PUBLISHED: (0.019, 0.031, 0.083, 0.014, 0.119, 0.038),
+    },
+    FULL: {PUBLISHED: (0.008, 0.014, 0.031, 0.006, 0.048, 0.018)},
+}
+TABLES = (
+    ("Stationary law of the ion channel", NAMES, LAWS, 3),
+    ("Ordered relaxation times (s)", SCALES, TIMES, 4),
+    ("Mean first-passage times (s)", PASSAGES, FIRST_PASSAGES, 3),
+)
+
+
+def numbers_of(rates: Float[np.ndarray, "3 3"]) -> tuple[list[float], list[float], list[float]]:
+    """Law, ordered timescales and passage times, as the three tables show them."""
+    passage = np.asarray(mjp.mfpt(rates))
+    scales = np.sort(np.asarray(mjp.timescales(rates)))
+    return (
+        np.asarray(mjp.stationary_distribution(rates)).tolist(),
+        scales.tolist(),
+        [float(passage[i, j]) for i, j in JUMPS],
+    )
+
+
+def run(
+    preset: Preset,
+    n_runs: int | None,
+    seed: int,
+    progress: Progress = lambda *_: None,
+    only: Sequence[str] | None = None,
+) -> Report:
+    """Fit by all methods to one second and to all of a recording, and by the default engines to several recordings.
+
+    Args:
+        preset: "quick" or "paper".
+        n_runs: of the neural engine per row; the preset's if None.
+        seed: of the first recording and of the first run.
+        only: rows to run; all of the preset's if None.
+    """
+    began, size = time.perf_counter(), size_of(SIZES, preset)
+    rows = chosen_rows(size.rows, only)
+    runs = size.n_runs if n_runs is None else n_runs
+    shown = [row for row in rows if row in DATA]
+    told = Told(progress, n_fits=3 * len(shown) + size.n_many * (MANY in rows))
+    found, data = {}, {}
+    for row in shown:
+        data[row] = paper_dataset(DATA[row], seed=seed)
+        found[row] = by_all(data[row], size, preset, runs, seed, told, row)
+    tables = [table_of(k, found, size, runs) for k in range(len(TABLES))] if found else []
+    figures = {}
+    if SECOND in found:
+        figures["ion-channel-forecast"] = partial(drawn, data[SECOND], found[SECOND][EXACT].models[0])
+    if MANY in rows:
+        recordings = [IonChannel.paper("full").simulate(1, size.length, seed=seed + k).data for k in range(size.n_many)]
+        exact = over_data(ExactMJP(3, seed=seed), recordings, lambda k: told.next(f"recording {k + 1}"))
+        tables.append(many_table(exact, size))
+    return reported("ion-channel", preset, seed, runs, asdict(size), began, tuple(tables), figures)
+
+
+def by_all(data: Dataset, size: Size, preset: Preset, runs: int, seed: int, told: Told, row: str) -> dict[str, Runs]:
+    neural = partial(NeuralMJP, 3, emission="gaussian", preset=preset, seed=seed, restarts=runs, intervals=False)
+    # The paper's choice for this data set: the prior learns at its own, constant rate.
+    paper = {"prior_learning_rate": 5e-4, **size.paper}
+    train = data.train.data
+    return {
+        AS_PUBLISHED: by_networks(neural(posterior="paper", changes=paper), train, told.next(f"{row}, {AS_PUBLISHED}")),
+        TILTED: by_networks(neural(changes=size.tilted), train, told.next(f"{row}, {TILTED}")),
+        EXACT: over_data(ExactMJP(3, seed=seed), [train], lambda _: told.next(f"{row}, {EXACT}")),
+    }
+
+
+def truth_of(row: str) -> Float[np.ndarray, "3 3"]:
+    return np.array(IonChannel.paper("one-second" if row == SECOND else "full").rates)
+
+
+def table_of(k: int, found: dict[str, dict[str, Runs]], size: Size, runs: int) -> ResultTable:
+    title, columns, printed, decimals = TABLES[k]
+    digits = (decimals,) * len(columns)
+
+    def line(method: str, values: Sequence[float]) -> Line:
+        return Line(method, {name: Number(float(x), None, decimals) for name, x in zip(columns, values, strict=True)})
+
+    rows = []
+    for row, methods in found.items():
+        lines = [line(TRUTH, numbers_of(truth_of(row))[k]), *(line(*one) for one in printed[row].items())]
+        lines += [each.line(m, columns, lambda one: numbers_of(one.rates)[k], digits) for m, each in methods.items()]
+        rows.append(Row(row, tuple(lines)))
+    collapsed = sum(each.collapsed for methods in found.values() for each in methods.values())
+    return ResultTable(
+        title,
+        columns,
+        tuple(rows),
+        f"{several(runs)} of the neural engine; paper's method: {stopped(size.paper)}; truth: rates that the paper's "
+        f"tables imply, simulated with levels 0, 4, 6 pA and noise of 0.5 pA; published: on the private recording; "
+        f"{collapsed} runs collapsed",
+    )
+
+
+def many_table(exact: Runs, size: Size) -> ResultTable:
+    truth = truth_of(FULL)
+    law, passage = np.asarray(mjp.stationary_distribution(truth)), np.asarray(mjp.mfpt(truth))
+    jumps = tuple(np.array(JUMPS).T)
+    held = {
+        "rates": [holds(one.intervals["rates"], truth)[jumps] for one in exact.models],
+        "timescales": [holds(one.timescales, np.asarray(mjp.timescales(truth))) for one in exact.models],
+        "passages": [holds(one.mfpt, passage)[jumps] for one in exact.models],
+    }
+    off = np.mean([np.abs(one.stationary_distribution.mean - law).max() for one in exact.models])
+    numbers = {f"held {name}": Number(float(np.mean(each)), None, 2) for name, each in held.items()}
+    numbers |= {"law off": Number(float(off), None, 4), "collapsed": Number(exact.collapsed, None, 0)}
+    return ResultTable(
+        "Whole recordings, each fitted on its own",
+        tuple(numbers),
+        (Row(f"{size.n_many} of {size.length} samples", (Line(EXACT, numbers, exact.seconds, exact.message),)),),
+        "held: share of true values inside their 95 % intervals; law off: largest error of a stationary probability, "
+        "mean over recordings",
+    )
+
+
+def drawn(data: Dataset, fitted: FittedMJP) -> "Figure":
+    """A stretch of the recording with the path behind it, and the forecast of what follows (grey)."""
+    from matplotlib.figure import Figure
+
+    from ..plots import plot_trace
+    from ..plots.palette import FUTURE, state_colour
+
+    assert data.prediction is not None
+    whole = data.prediction.data
+    given = whole.between(0.0, float(whole.times[99]))
+    decoded = fitted.decode(given)
+    ahead = fitted.predict(given, whole.times[100:], samples=2000)
+    mean = np.asarray(fitted.parameters.emission["mean"])[:, 0]
+    figure = Figure(figsize=(9, 4), layout="constrained")
+    ax = plot_trace(whole, figure.subplots(), states=None)
+    ax.plot(given.times, decoded.probabilities @ mean, color=state_colour(1), label="reconstruction")
+    ax.axvspan(float(whole.times[99]), float(whole.times[-1]), color=FUTURE, zorder=0)
+    ax.plot(ahead.times, ahead.readings.mean[:, 0], color=state_colour(0), label="forecast")
+    ax.fill_between(
+        ahead.times, ahead.readings.lower[:, 0], ahead.readings.upper[:, 0], color=state_colour(0), alpha=0.2
+    )
+    ax.legend(loc="upper right", frameon=False)
+    return figure

@@ -1,0 +1,66 @@
+"""Hidden states by several engines: every run as a fitted model, and what tables say of all of them."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from jaxtyping import Float
+
+from ..estimators import ExactMJP, NeuralMJP
+from ..fitted import FittedMJP
+from ..mjp.interval import Interval
+from ..timeseries import TimeSeries
+from ..training.run import Trained
+from .runs import columns_over_runs
+from .tables import Line, Progress
+
+VISITED = 1e-3  # a state with less of the stationary law has collapsed
+
+Told = Callable[[FittedMJP], Sequence[float]]  # the numbers of a row
+
+
+@dataclass(frozen=True)
+class Runs:
+    """One method: a fitted model per run, what they took together, and how the best ended."""
+
+    models: tuple[FittedMJP, ...]
+    seconds: float
+    message: str
+
+    @property
+    def collapsed(self) -> int:
+        """Runs in which a state is as good as never visited."""
+        return int(sum(one.stationary_distribution.mean.min() < VISITED for one in self.models))
+
+    def line(self, method: str, columns: Sequence[str], told: Told, decimals: Sequence[int]) -> Line:
+        """Mean and spread over the runs."""
+        each = np.array([told(one) for one in self.models], float)
+        return Line(method, columns_over_runs(columns, each, decimals), self.seconds, self.message)
+
+
+def by_networks(estimator: NeuralMJP, data: TimeSeries, progress: Progress) -> Runs:
+    """The neural engine, its restarts as runs that go side by side."""
+    trained = estimator.train(data, progress)
+    models = tuple(estimator.fitted(data, alone(trained, k)) for k in range(len(trained.restarts)))
+    return Runs(models, trained.seconds, trained.message)
+
+
+def alone(trained: Trained, k: int) -> Trained:
+    """One restart, as if it had been the only one."""
+    return replace(
+        trained,
+        all_networks=(trained.all_networks[k],),
+        histories=(trained.histories[k],),
+        restarts=(trained.restarts[k],),
+    )
+
+
+def over_data(estimator: ExactMJP | NeuralMJP, data: Sequence[TimeSeries], progress: Callable[[int], Progress]) -> Runs:
+    """One fit to each of several data sets."""
+    models = tuple(estimator.fit(one, progress(k)) for k, one in enumerate(data))
+    return Runs(models, sum(one.seconds for one in models), models[-1].message)
+
+
+def holds(interval: Interval, truth: Float[np.ndarray, "..."]) -> np.ndarray:
+    """Where an interval holds the truth."""
+    return (interval.lower <= truth) & (truth <= interval.upper)

@@ -1,0 +1,169 @@
+"""The two-mode switching system: the paper's table of rates, and what 67 observations can tell at all.
+
+Seifner & Sanchez 2023, https://proceedings.mlr.press/v202/seifner23a.html
+Koehs, Alt & Koeppl 2021, Variational inference for continuous-time switching dynamical systems
+"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..estimators import ExactMJP, NeuralMJP
+from ..fitted import FittedMJP
+from ..systems import Simulation, TwoMode
+from ..training.config import Preset
+from .runs import Told, chosen_rows, reported, several, size_of, stopped
+from .state_methods import Runs, by_networks, holds, over_data
+from .tables import AS_PUBLISHED, EXACT, PUBLISHED, TILTED, Line, Number, Progress, Report, ResultTable, Row
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+ONE, MANY, LONG = "one recording", "recordings of 67", "long recordings"
+COLUMNS = ("up", "down")
+KOEHS = "Koehs 2021"
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much data and training."""
+
+    n_runs: int
+    n_many: int  # recordings of 67 observations
+    n_long: int
+    long: int  # observations of a long one
+    paper: dict[str, Any] = field(default_factory=dict)
+    tilted: dict[str, Any] = field(default_factory=dict)
+
+
+SIZES = {
+    "quick": Size(1, 6, 2, 1000, paper={"steps": 60, "round_steps": 60}, tilted={"steps": 300}),
+    "paper": Size(5, 40, 10, 2000),
+}
+AS_PRINTED = (
+    Line(KOEHS, {"up": Number(0.64, None, 2), "down": Number(0.63, None, 2)}),
+    Line(PUBLISHED, {"up": Number(0.16, 0.02, 2), "down": Number(0.90, 0.90, 2)}),
+    Line("published, 4 of 5", {"up": Number(0.19, 0.02, 2), "down": Number(0.36, 0.06, 2)}),
+)
+
+
+def rates(fitted: FittedMJP) -> list[float]:
+    return [float(fitted.rates[0, 1]), float(fitted.rates[1, 0])]
+
+
+def run(
+    preset: Preset,
+    n_runs: int | None,
+    seed: int,
+    progress: Progress = lambda *_: None,
+    only: Sequence[str] | None = None,
+) -> Report:
+    """Fit by all methods to one recording, and by the exact engine to many.
+
+    Args:
+        preset: "quick" or "paper".
+        n_runs: of the neural engine on the one recording; the preset's if None.
+        seed: of the first recording and of the first run.
+        only: rows to run; all if None.
+    """
+    began, size = time.perf_counter(), size_of(SIZES, preset)
+    rows = chosen_rows((ONE, MANY, LONG), only)
+    runs = size.n_runs if n_runs is None else n_runs
+    told = Told(progress, n_fits=3 * (ONE in rows) + size.n_many * (MANY in rows) + size.n_long * (LONG in rows))
+    exact = ExactMJP(2, emission="diffusion", seed=seed)
+    tables, figures = [], {}
+    if ONE in rows:
+        simulated = TwoMode().simulate(1, seed=seed)
+        found = on_one(simulated, size, preset, runs, seed, exact, told)
+        tables.append(one_table(found, size, runs))
+        figures["two-mode-reconstruction"] = partial(drawn, simulated, found[EXACT].models[0])
+    more = {}
+    for row, n, length in ((MANY, size.n_many, None), (LONG, size.n_long, size.long)):
+        if row in rows:
+            data = [TwoMode().simulate(1, length, seed=seed + k).data for k in range(n)]
+            more[row] = over_data(exact, data, lambda k, row=row: told.next(f"{row}, {k + 1}"))
+    if more:
+        tables.append(many_table(more, size))
+    settings = {**asdict(size), "truth": TwoMode().parameters}
+    return reported("two-mode", preset, seed, runs, settings, began, tuple(tables), figures)
+
+
+def on_one(
+    simulated: Simulation, size: Size, preset: Preset, runs: int, seed: int, exact: ExactMJP, told: Told
+) -> dict[str, Runs]:
+    neural = partial(NeuralMJP, 2, emission="gaussian", preset=preset, seed=seed, restarts=runs)
+    data = simulated.data
+    return {
+        AS_PUBLISHED: by_networks(neural(posterior="paper", changes=size.paper), data, told.next(AS_PUBLISHED)),
+        TILTED: by_networks(neural(changes=size.tilted), data, told.next(TILTED)),
+        EXACT: over_data(exact, [data], lambda _: told.next(EXACT)),
+    }
+
+
+def one_table(found: dict[str, Runs], size: Size, runs: int) -> ResultTable:
+    lines = [each.line(method, COLUMNS, rates, (2, 2)) for method, each in found.items()]
+    collapsed = {method: each.collapsed for method, each in found.items() if each.collapsed}
+    words = "; ".join(f"{n} of {len(found[method].models)} by {method} collapsed" for method, n in collapsed.items())
+    return ResultTable(
+        "Rates of the two-mode system (truth: 0.2, 0.2)",
+        COLUMNS,
+        (Row(ONE, (*AS_PRINTED, *lines)),),
+        f"{several(runs)} of the neural engine (published: 5, one of which collapsed) on one recording of 67 points; "
+        f"paper's method: {stopped(size.paper)}; exact: level and noise told apart; {words or 'no run collapsed'}",
+    )
+
+
+def many_table(found: dict[str, Runs], size: Size) -> ResultTable:
+    columns = (*COLUMNS, "held up", "held down")
+    truth = TwoMode().rates
+    rows = []
+    for row, each in found.items():
+        middle = np.median if row == MANY else np.mean  # a recording without a jump has no largest rate
+        values = np.array([rates(one) for one in each.models])
+        held = np.mean([holds(one.intervals["rates"], truth)[[0, 1], [1, 0]] for one in each.models], axis=0)
+        numbers = [*middle(values, axis=0), *held]
+        line = {
+            name: Number(float(x), None, 3 if k < 2 else 2)
+            for k, (name, x) in enumerate(zip(columns, numbers, strict=True))
+        }
+        rows.append(
+            Row(row, (Line(EXACT, line, each.seconds, f"{len(each.models)} fits, {each.collapsed} collapsed"),))
+        )
+    return ResultTable(
+        "The same system, simulated many times",
+        columns,
+        tuple(rows),
+        f"{size.n_many} recordings of 67 observations (medians) and {size.n_long} of {size.long} (means); held: share "
+        "whose 95 % interval holds the true rate",
+    )
+
+
+def drawn(simulated: Simulation, fitted: FittedMJP) -> "Figure":
+    """The paper's figure: true modes, posterior probability of the upper one, observations and reconstruction."""
+    from matplotlib.figure import Figure
+
+    from ..plots.palette import TRACE, TRUTH, state_colour
+
+    data = simulated.data
+    decoded = fitted.decode(data)
+    mean = np.asarray(fitted.parameters.emission["mean"])[:, 0]
+    figure = Figure(figsize=(8, 6), layout="constrained")
+    top, middle, bottom = figure.subplots(3, sharex=True)
+    top.step(data.times, simulated.states, where="post", color=TRUTH)
+    top.set_ylabel("true mode")
+    middle.plot(data.times, decoded.probabilities[:, 1], color=state_colour(1), label="probability")
+    middle.step(
+        data.times, decoded.states, where="post", color=state_colour(0), linestyle="--", label="most likely path"
+    )
+    middle.set_ylabel("upper mode")
+    middle.legend(loc="center right", frameon=False)
+    bottom.plot(data.times, data.values[:, 0], ".", color=TRACE, label="observed")
+    bottom.plot(data.times, decoded.probabilities @ mean, color=state_colour(1), label="rest point, expected")
+    bottom.set_ylabel("y")
+    bottom.set_xlabel(f"time ({data.time_unit})")
+    bottom.legend(loc="center right", frameon=False)
+    return figure

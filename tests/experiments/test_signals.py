@@ -1,0 +1,83 @@
+"""The experiments on continuous signals: published numbers as printed, and a miniature of each, from the command on."""
+
+import json
+
+import numpy as np
+import pytest
+
+from neuralmjp.experiments import brownian_folding, ion_channel, two_mode
+from neuralmjp.experiments.state_methods import Runs, holds
+from neuralmjp.experiments.tables import AS_PUBLISHED, EXACT, TILTED
+from neuralmjp.mjp import Interval
+
+SHORT = {"width": 8, "batch": 4, "steps": 2, "round_steps": 2, "dynamics": (8,)}
+NETWORKS = {"initial_hidden": (8,), "rates_hidden": (8,), "quadrature": 4}
+SMALL = {"paper": {**SHORT, **NETWORKS}, "tilted": SHORT}
+
+
+def by_method(row):
+    return {line["method"]: {name: one["mean"] for name, one in line["numbers"].items()} for line in row["lines"]}
+
+
+@pytest.mark.slow  # several programs are compiled
+def test_two_mode(run, tmp_path, monkeypatch):
+    monkeypatch.setitem(two_mode.SIZES, "quick", two_mode.Size(2, 2, 1, 300, **SMALL))
+    status, out, err = run("reproduce", "two-mode", "--json", tmp_path / "a.json", "--out", tmp_path / "figures")
+    assert (status, err) == (0, "")
+    one, many = json.loads((tmp_path / "a.json").read_text())["tables"]
+    assert "0.90 ±0.90" in out
+    found = by_method(one["rows"][0])
+    assert list(found)[-3:] == [AS_PUBLISHED, TILTED, EXACT]
+    assert all(np.isfinite(list(numbers.values())).all() for numbers in found.values())
+    assert [row["name"] for row in many["rows"]] == [two_mode.MANY, two_mode.LONG]
+    assert by_method(many["rows"][1])[EXACT]["up"] == pytest.approx(0.2, abs=0.15)
+    assert (tmp_path / "figures" / "two-mode-reconstruction.png").exists()
+
+
+@pytest.mark.slow
+def test_brownian_folding(run, tmp_path, monkeypatch):
+    monkeypatch.setitem(brownian_folding.SIZES, "quick", brownian_folding.Size(1, 200, **SMALL))
+    status, _, err = run("reproduce", "brownian-folding", "--json", tmp_path / "a.json")
+    assert (status, err) == (0, "")
+    (shown,) = json.loads((tmp_path / "a.json").read_text())["tables"]
+    found = by_method(shown["rows"][0])
+    assert found["truth"]["folded"] == pytest.approx(0.727, abs=0.001)
+    assert found[EXACT]["folded"] == pytest.approx(0.727, abs=0.1)
+    for numbers in found.values():
+        assert numbers["folded"] + numbers["unfolded"] == pytest.approx(1.0, abs=0.011)
+
+
+@pytest.mark.slow
+def test_ion_channel(run, tmp_path, monkeypatch):
+    rows = (ion_channel.SECOND, ion_channel.MANY)
+    monkeypatch.setitem(ion_channel.SIZES, "quick", ion_channel.Size(2, 1, 5000, rows, **SMALL))
+    status, _, err = run("reproduce", "ion-channel", "--json", tmp_path / "a.json", "--out", tmp_path / "figures")
+    assert (status, err) == (0, "")
+    law, scales, passages, many = json.loads((tmp_path / "a.json").read_text())["tables"]
+    for shown in (law, scales, passages):
+        found = by_method(shown["rows"][0])
+        assert list(found) == ["truth", "Koehs 2021", "published", AS_PUBLISHED, TILTED, EXACT]
+    assert by_method(law["rows"][0])[EXACT]["top"] == pytest.approx(by_method(law["rows"][0])["truth"]["top"], abs=0.2)
+    assert by_method(many["rows"][0])[EXACT]["collapsed"] == 0
+    assert (tmp_path / "figures" / "ion-channel-forecast.png").exists()
+
+
+def test_truth_is_what_the_paper_inferred():
+    for row in (ion_channel.SECOND, ion_channel.FULL):
+        law, scales, passages = ion_channel.numbers_of(ion_channel.truth_of(row))
+        np.testing.assert_allclose(law, ion_channel.LAWS[row]["published"], atol=0.01)
+        np.testing.assert_allclose(scales, ion_channel.TIMES[row]["published"], rtol=0.1)
+        np.testing.assert_allclose(passages, ion_channel.FIRST_PASSAGES[row]["published"], atol=0.0015)
+
+
+def test_rows_that_nobody_knows(run):
+    for name in ("two-mode", "brownian-folding", "ion-channel"):
+        status, _, err = run("reproduce", name, "--only", "odd")
+        assert status == 2
+        assert "no row 'odd'; there are:" in err
+
+
+def test_intervals_and_collapse():
+    interval = Interval(np.array([1.0, 2.0]), np.array([0.5, 2.5]), np.array([1.5, 3.0]))
+    assert holds(interval, np.array([1.0, 2.0])).tolist() == [True, False]
+    assert Runs((), 0.0, "").collapsed == 0

@@ -1,0 +1,149 @@
+"""Recordings as they come: coloured noise, outliers, clipping, missing stretches, states of which one is rare.
+
+Hum and drift have tests of their own, beside their emission.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy import stats
+
+from neuralmjp import ExactMJP, FittedMJP, TimeSeries
+from neuralmjp.emissions import Observations
+from neuralmjp.emissions.clipped import Clipped, rails_of
+from neuralmjp.mjp import simulate_states
+
+RATES = np.array([[0.0, 20.0], [40.0, 0.0]])
+LEVELS = np.array([0.0, 1.0])
+DT = 2e-3
+
+
+def channel(n=8000, *, rates=RATES, seed=0):
+    """Times and true states of two levels."""
+    times = DT * np.arange(n)
+    states = simulate_states(rates, times[None], initial=np.array([0.5, 0.5]), key=jax.random.key(seed))[0]
+    return times, np.asarray(states), np.random.default_rng(seed)
+
+
+def recording(times, values):
+    return TimeSeries.from_arrays(times, values, time_unit="s", value_names=("current",))
+
+
+def off(fitted, rates=RATES):
+    """Errors of both rates, in units of half their 95 % intervals on a log scale."""
+    found = fitted.intervals["rates"]
+    at = ([0, 1], [1, 0])
+    half = np.log(found.upper[at] / found.lower[at]) / 2
+    return np.abs(np.log(found.mean[at] / rates[at])) / half
+
+
+def test_coloured_noise():
+    """White noise is assumed: its colour is taken for jumps. An emission with memory is not misled."""
+    times, states, rng = channel()
+    kept = np.exp(-150 * DT)
+    noise = np.zeros(len(times))
+    for t, kick in enumerate(rng.normal(0, 0.5 * np.sqrt(1 - kept**2), len(times))):
+        noise[t] = kept * noise[t - 1] + kick
+    data = recording(times, LEVELS[states] + noise)
+    memory = ExactMJP(2, emission="ornstein-uhlenbeck").fit(data)
+    white = ExactMJP(2, emission="gaussian").fit(data)
+    assert off(memory).max() < 1.5
+    assert off(white).max() > 2
+    assert memory.log_likelihood > white.log_likelihood + 100
+
+
+def test_outliers():
+    times, states, rng = channel()
+    values = LEVELS[states] + rng.normal(0, 0.15, len(times))
+    wild = rng.random(len(times)) < 0.01
+    values[wild] += rng.normal(0, 5.0, wild.sum())
+    data = recording(times, values)
+    found = ExactMJP(2, emission="student-t").fit(data)
+    assert off(found).max() < 1.5
+    assert (found.decode(data).states == states)[~wild].mean() > 0.99
+
+
+def test_missing_stretches():
+    """What is missing is skipped: rates stay, and nothing is said about states in the middle of a long gap."""
+    times, states, rng = channel()
+    values = LEVELS[states] + rng.normal(0, 0.2, len(times))
+    for begin in range(500, 8000, 1000):
+        values[begin : begin + 300] = np.nan
+    data = recording(times, values)
+    found = ExactMJP(2).fit(data)
+    assert off(found).max() < 1.5
+    inside = found.predict_proba(data)[650]
+    np.testing.assert_allclose(inside, found.stationary_distribution.mean, atol=0.02)
+
+
+def test_a_rare_state():
+    """A state that holds 1 % of the time, and lasts for five samples, is found from evenly spaced levels."""
+    rates = np.array([[0.0, 1.0], [100.0, 0.0]])
+    times, states, rng = channel(20_000, rates=rates, seed=3)
+    data = recording(times, 2 * LEVELS[states] + rng.normal(0, 0.25, len(times)))
+    found = ExactMJP(2).fit(data)
+    assert off(found, rates).max() < 1.5
+    assert found.stationary_distribution.mean[1] == pytest.approx(0.01, abs=0.005)
+
+
+@pytest.fixture(scope="module")
+def clipped():
+    """Half of the noise of the open level is beyond what the converter can show."""
+    times, states, rng = channel()
+    values = np.minimum(LEVELS[states] + rng.normal(0, 0.2, len(times)), 1.05)
+    return recording(times, values), states
+
+
+def test_clipping_is_noticed(clipped):
+    data, _ = clipped
+    rails = rails_of(data.values)
+    assert rails == ((-np.inf,), (1.05,))
+    assert rails_of(np.random.default_rng(0).normal(size=(1000, 1))) is None
+    assert rails_of(np.tile([0.0, 1.0], 500)[:, None]) is None  # labels
+
+
+def test_a_clipped_recording(clipped, tmp_path):
+    data, states = clipped
+    found = ExactMJP(2).fit(data)
+    assert off(found).max() < 1.5
+    assert (found.decode(data).states == states).mean() > 0.98
+    np.testing.assert_allclose(np.asarray(found.parameters.emission["mean"])[:, 0], LEVELS, atol=0.02)
+    np.testing.assert_allclose(np.exp(np.asarray(found.parameters.emission["log_sd"]))[:, 0], 0.2, rtol=0.1)
+    assert any("clipped" in word for word in found.warnings)
+    found.save(tmp_path / "run")
+    assert FittedMJP.load(tmp_path / "run").score(data) == pytest.approx(found.score(data))
+    assert found.simulate(data.times[None, :500], seed=0).values.max() == pytest.approx(1.05)
+
+
+def test_density_of_clipped_values():
+    emission = Clipped((-1.0,), (1.5,))
+    params = {"mean": np.array([[0.0], [1.0]]), "log_sd": np.log([[0.5], [0.7]])}
+    params |= {"shared_low": np.array([-1.0]), "shared_high": np.array([1.5])}
+    values = jnp.asarray([[-1.0], [0.3], [1.5]])
+    nothing = jnp.zeros((3, 1))
+    seen = Observations(values, None, nothing, nothing > 0, nothing[:, 0])
+    logs = np.asarray(emission.log_prob(params, seen))
+    law = [stats.norm(0.0, 0.5), stats.norm(1.0, 0.7)]
+    expected = [[one.logcdf(-1.0) for one in law], [one.logpdf(0.3) for one in law], [one.logsf(1.5) for one in law]]
+    np.testing.assert_allclose(logs, expected, rtol=1e-9)
+
+
+def test_the_m_step_of_clipped_values_never_does_harm():
+    rng = np.random.default_rng(0)
+    values = jnp.asarray(np.clip(rng.normal(0.4, 1.0, (200, 1)), -1.0, 1.0))
+    nothing = jnp.zeros((200, 1))
+    seen = Observations(values, None, nothing, nothing > 0, nothing[:, 0])
+    weights = jnp.asarray(rng.dirichlet([1, 1], 200))
+    emission = Clipped((-1.0,), (1.0,))
+    params = {**emission.start(np.asarray(values), 2, None)}
+    heights = []
+    for _ in range(15):
+        heights.append(float((weights * emission.log_prob(params, seen)).sum()))
+        params = emission.maximised(params, seen, weights)
+    assert (np.diff(heights) > -1e-9).all()
+    whole = emission.maximised(params, seen, jnp.ones((200, 2)) / 2)
+    for _ in range(200):
+        whole = emission.maximised(whole, seen, jnp.ones((200, 2)) / 2)
+    assert float(whole["mean"][0, 0]) == pytest.approx(0.4, abs=0.15)
+    assert float(jnp.exp(whole["log_sd"])[0, 0]) == pytest.approx(1.0, abs=0.2)
