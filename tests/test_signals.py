@@ -12,6 +12,7 @@ from scipy import stats
 from neuralmjp import ExactMJP, FittedMJP, TimeSeries
 from neuralmjp.emissions import Observations
 from neuralmjp.emissions.clipped import Clipped, rails_of
+from neuralmjp.exact.slowness import slowest_times, slowness_told
 from neuralmjp.mjp import simulate_states
 
 RATES = np.array([[0.0, 20.0], [40.0, 0.0]])
@@ -87,6 +88,16 @@ def test_a_rare_state():
     assert found.stationary_distribution.mean[1] == pytest.approx(0.01, abs=0.005)
 
 
+def test_a_state_too_many_is_named():
+    """Three states for two levels: one of them explains next to nothing, or splits a level in two."""
+    times, states, rng = channel(3000)
+    data = recording(times, LEVELS[states] + rng.normal(0, 0.1, len(times)))
+    found = ExactMJP(3, restarts=1, intervals=False).fit(data)
+    share = found.predict_proba(data).mean(0)
+    named = [word for word in found.warnings if "it has collapsed" in word]
+    assert len(named) == (share < 1e-3).sum()
+
+
 @pytest.fixture(scope="module")
 def clipped():
     """Half of the noise of the open level is beyond what the converter can show."""
@@ -147,3 +158,19 @@ def test_the_m_step_of_clipped_values_never_does_harm():
         whole = emission.maximised(whole, seen, jnp.ones((200, 2)) / 2)
     assert float(whole["mean"][0, 0]) == pytest.approx(0.4, abs=0.15)
     assert float(jnp.exp(whole["log_sd"])[0, 0]) == pytest.approx(1.0, abs=0.2)
+
+
+def test_likelihood_and_slowness_are_both_told():
+    reached, slowest = np.array([-10.0, -30.0, -20.0]), np.array([0.1, 0.3, np.nan])
+    (word,) = slowness_told(reached, slowest, "ns")
+    assert "the likeliest of 3 starts relaxes in 0.1 ns, another one, 20 nats below, in 0.3 ns" in word
+    assert slowness_told(reached, np.array([0.28, 0.3, np.nan]), "ns") == ()
+    assert slowness_told(np.array([]), np.array([]), "ns") == ()
+
+
+def test_relaxations_that_the_record_cannot_show():
+    data = recording(*(np.arange(1000.0), np.zeros(1000)))
+    rates = np.array([[[0, 0.5], [0.5, 0]], [[0, 1e-5], [1e-5, 0]], [[0, 0], [0, 0]]])
+    found = slowest_times(rates, data)
+    assert found[0] == pytest.approx(1.0)
+    assert np.isnan(found[1:]).all()

@@ -20,8 +20,10 @@ from .cli_types import (
     Hum,
     Initial,
     LevelsOption,
+    MeasuredData,
     NoHeader,
     Noise,
+    OnlyRows,
     Posterior,
     Preset,
     Refine,
@@ -336,7 +338,9 @@ def predict(
 def reproduce(
     experiment: Annotated[
         str,
-        typer.Argument(metavar="EXPERIMENT", help="dfr, ion-channel, lotka-volterra, brownian-folding or two-mode."),
+        typer.Argument(
+            metavar="EXPERIMENT", help="dfr, ion-channel, lotka-volterra, adp, brownian-folding or two-mode."
+        ),
     ],
     preset: Annotated[
         Preset, typer.Option("--preset", help="quick takes minutes on a laptop; paper has the published sizes.")
@@ -351,15 +355,16 @@ def reproduce(
     out: Annotated[
         Path | None, typer.Option("--out", metavar="DIR", help="Draw the paper's figures into this folder.")
     ] = None,
-    only: Annotated[
-        str | None, typer.Option("--only", metavar="ROWS", help="Only these rows of its tables: irregular,shared.")
-    ] = None,
+    only: OnlyRows = None,
+    data: MeasuredData = None,
 ) -> None:
     """Run an experiment of the paper again and print its tables beside ours."""
     from .commands import reproduce as command
 
     rows = None if only is None else [row.strip() for row in only.split(",")]
-    command.run(experiment, preset=preset.value, n_runs=seeds, seed=seed, json_file=json_file, out=out, only=rows)
+    command.run(
+        experiment, preset=preset.value, n_runs=seeds, seed=seed, json_file=json_file, out=out, only=rows, data=data
+    )
 
 
 def main() -> None:

@@ -102,6 +102,12 @@ Drift = Annotated[
 Thin = Annotated[
     int, typer.Option("--thin", metavar="N", min=1, help="Fit to every N-th observation of each series alone.")
 ]
+OnlyRows = Annotated[
+    str | None, typer.Option("--only", metavar="ROWS", help="Only these rows of its tables: irregular,shared.")
+]
+MeasuredData = Annotated[
+    Path | None, typer.Option("--data", metavar="FILE", help="adp: dihedrals phi and psi, one frame per ps.")
+]
 Seed = Annotated[int, typer.Option("--seed", metavar="S", help="The same seed gives the same result.")]
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="Folder that fit --out wrote.")]
 StoredNoHeader = Annotated[bool | None, typer.Option("--no-header", help="The table has no header.")]

@@ -58,6 +58,7 @@ class FittedMJP:
     seed: int
     panel: Panel = field(default_factory=Panel)
     restarts: tuple[float, ...] = ()
+    restart_timescales: tuple[float, ...] = ()  # slowest relaxation that each start came to, NaN if none was seen
     posterior: str = "exact"  # "tilted" or "paper" where the neural engine found the parameters
     elbo: float | None = None  # its bound on the log-likelihood
 

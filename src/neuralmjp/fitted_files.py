@@ -58,6 +58,7 @@ def summary(fitted: FittedMJP) -> dict[str, Any]:
         "uncertainty": fitted.uncertainty,
         "warnings": list(fitted.warnings),
         "restarts": list(fitted.restarts),
+        "restart_timescales": list(fitted.restart_timescales),
         "versions": versions(),
         "seed": fitted.seed,
     }
@@ -128,6 +129,7 @@ def save(fitted: FittedMJP, folder: Path) -> None:
         "seconds": fitted.seconds,
         "seed": fitted.seed,
         "restarts": list(fitted.restarts),
+        "restart_timescales": list(fitted.restart_timescales),
         "versions": versions(),
     }
     write_folder(folder, arrays, description, summary(fitted))
@@ -207,6 +209,7 @@ def _assembled(known: dict[str, Any], arrays: dict[str, np.ndarray]) -> FittedMJ
         seed=known["seed"],
         panel=Panel(panel["exact_entry"], panel["first_known"], dict(panel["censored"])),
         restarts=tuple(np.nan if value is None else value for value in known["restarts"]),
+        restart_timescales=tuple(np.nan if value is None else value for value in known.get("restart_timescales", ())),
         posterior=known["posterior"],
         elbo=known["elbo"],
     )

@@ -9,7 +9,8 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from ..experiments import Report, named
+from ..errors import InputError
+from ..experiments import MEASURED, Report, named
 from ..experiments.tables import ResultTable
 from ..fitted_files import plain, versions
 from ..systems.system import randomness
@@ -26,13 +27,17 @@ def run(
     json_file: Path | None,
     out: Path | None = None,
     only: list[str] | None = None,
+    data: Path | None = None,
 ) -> None:
     chosen = named(experiment)
+    if data is not None and experiment not in MEASURED:
+        raise InputError(f"--data is for {', '.join(MEASURED)}: {experiment} is simulated; leave it out")
+    measured = {"data": data} if experiment in MEASURED else {}
     randomness(seed)  # refused here, in words, if it is no seed
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)  # before the work, not after it
     with progress_display() as progress:
-        report = chosen(preset, n_runs, seed, progress, only)
+        report = chosen(preset, n_runs, seed, progress, only, **measured)
     show(report)
     if json_file is not None:
         json_file.write_text(json.dumps(as_json(report), indent=2, allow_nan=False) + "\n")

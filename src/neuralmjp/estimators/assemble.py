@@ -10,6 +10,7 @@ from ..exact.fit import ExactFit
 from ..exact.information import Information, observed_information, with_plain_emission
 from ..exact.model import Model, Parameters
 from ..exact.report import intervals_of, rate_samples_of, warnings_of
+from ..exact.slowness import slowness_told
 from ..fitted import FittedMJP
 from ..timeseries import TimeSeries
 
@@ -32,10 +33,15 @@ def assemble(found: ExactFit, data: TimeSeries, *, panel: Panel, seed: int, inte
         "rate_samples": rate_samples_of(counted, information, seed),
         "intervals": intervals_of(counted, information),
         "uncertainty": uncertainty_of(counted) if information else "none",
-        "warnings": (*clipping_told(found.model.emission, data.values), *warnings_of(counted, information)),
+        "warnings": (
+            *clipping_told(found.model.emission, data.values),
+            *warnings_of(counted, information),
+            *slowness_told(found.restarts, found.slowest, data.time_unit),
+        ),
         "seed": seed,
         "panel": panel,
         "restarts": tuple(float(value) for value in found.restarts),
+        "restart_timescales": tuple(float(value) for value in found.slowest),
     }
     return FittedMJP(**{**known, **more})
 

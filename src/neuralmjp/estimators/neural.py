@@ -136,7 +136,7 @@ class NeuralMJP(Assumptions):
             restarts=trained.restarts,
             seconds=trained.seconds,
         )
-        told = tuple(word for word in fitted.warnings if not word.startswith("the fit stopped after"))
+        told = tuple(word for word in fitted.warnings if not word.startswith(("the fit stopped after", "state ")))
         fitted = replace(fitted, warnings=(*trained.warnings, *told))
         return with_generated_spread(fitted, trained, self.seed) if generated and self.intervals else fitted
 

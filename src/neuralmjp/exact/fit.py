@@ -1,7 +1,7 @@
 """Maximum likelihood: EM from several starts, then a gradient to the top."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import jax
@@ -25,6 +25,7 @@ from .labels import Labels, lay_out_labels
 from .model import Model, Parameters, log_prior, value_and_gradient
 from .packing import Packing
 from .settle import TRIAL, kernels_shown, settled, with_densities
+from .slowness import slowest_times
 from .starts import em_emission, refined, starting_point
 from .transitions import halving_needed
 
@@ -66,6 +67,7 @@ class ExactFit:
     converged: bool
     message: str
     restarts: Float[np.ndarray, "start"]  # log-likelihood that EM reached from each start
+    slowest: Float[np.ndarray, "start"] = field(default_factory=lambda: np.array([]))  # relaxation that each ended with
 
     @property
     def theta(self) -> Float[np.ndarray, "free"]:
@@ -101,9 +103,9 @@ def fit(
     n_states = model.rate_model.n_states
     if start is None:
         starts = _starts(data, model, panel, scaling, restarts, seed)
-        found, reached = _em(data, model, panel, scaling, starts, progress)
+        found, reached, rates = _em(data, model, panel, scaling, starts, progress)
     else:
-        found, reached = standardised(model, start, scaling), np.array([])
+        found, reached, rates = standardised(model, start, scaling), np.array([]), None
     laid = observed(data, model, scaling, panel)
     if model.emission.by_em_alone:
         found = ordered(model, found)
@@ -119,9 +121,8 @@ def fit(
     theta = packing.vector(parameters)
     at_bound = (theta <= bounds[:, 0] + 1e-6) | (theta >= bounds[:, 1] - 1e-6)
     likelihood = objective(model, packing, laid, theta).log_likelihood
-    return ExactFit(
-        model, parameters, scaling, laid, packing, likelihood + laid.log_scale, at_bound, flat, message, reached
-    )
+    height, slowest = likelihood + laid.log_scale, np.array([]) if rates is None else slowest_times(rates, data)
+    return ExactFit(model, parameters, scaling, laid, packing, height, at_bound, flat, message, reached, slowest)
 
 
 def standardised(model: Model, parameters: Parameters, scaling: Scaling) -> Parameters:
@@ -175,14 +176,17 @@ def _free(rate_model) -> FreeRates:
 
 def _em(
     data: TimeSeries, model: Model, panel: Panel, scaling: Scaling, starts: list[Parameters], progress: Progress
-) -> tuple[Parameters, Float[np.ndarray, "start"]]:
-    """Run EM from all starts as one batch and keep the best, in the model's own parameters."""
+) -> tuple[Parameters, Float[np.ndarray, "start"], Float[np.ndarray, "start state state"] | None]:
+    """Run EM from all starts as one batch and keep the best, in the model's own parameters.
+
+    Also the log-likelihood and the rates that each start came to.
+    """
     if model.emission.by_em_alone:
         return _em_alone(data, model, panel, scaling, starts, progress)
     emission = em_emission(model.emission, not np.isnan(data.values).any())
     close = getattr(emission, "labelled", False) and (len(starts) == 1 or getattr(emission, "is_exact", False))
     if emission is None or close:  # no closed form, or what the labels say is close already
-        best, reached = starts[0], np.array([])
+        best, reached, each = starts[0], np.array([]), None
     else:
         progress("EM", 0.0)
         some = _subset(data, EM_OBSERVATIONS)
@@ -194,14 +198,15 @@ def _em(
         if not np.isfinite(reached).any():
             require_possible(Prepared(simple, jax.tree.map(lambda x: x[0], stacked), laid), some)
         best = jax.tree.map(lambda x: np.asarray(x)[int(np.nanargmax(reached))], result.parameters)
+        each = np.asarray(rates_of(simple.rate_model, np.asarray(result.parameters.rates)))
     rates = np.asarray(rates_of(_free(model.rate_model), best.rates))
     params = refined(model.emission, best.emission, float(np.median(data.gaps)))
-    return Parameters(model.rate_model.nearest(rates), params, best.initial), reached
+    return Parameters(model.rate_model.nearest(rates), params, best.initial), reached, each
 
 
 def _em_alone(
     data: TimeSeries, model: Model, panel: Panel, scaling: Scaling, starts: list[Parameters], progress: Progress
-) -> tuple[Parameters, Float[np.ndarray, "start"]]:
+) -> tuple[Parameters, Float[np.ndarray, "start"], Float[np.ndarray, "start state state"] | None]:
     """EM to its end from the best of all starts, on all the data that fit at once.
 
     Rates in detailed balance stay so. Those of other forms are free here, and take their own form in the climb.
@@ -217,7 +222,8 @@ def _em_alone(
     reached = np.array([one.log_likelihood for one in tried]) + laid.log_scale
     best = tried[int(np.nanargmax(reached))].parameters if tried else starts[0]
     best = settled(simple, best, laid, shown, progress=lambda share: progress("EM", share)).parameters
-    return best._replace(rates=own.nearest(np.asarray(rates_of(rate_model, best.rates)))), reached
+    each = np.stack([np.asarray(rates_of(rate_model, one.parameters.rates)) for one in tried]) if tried else None
+    return best._replace(rates=own.nearest(np.asarray(rates_of(rate_model, best.rates)))), reached, each
 
 
 def _subset(data: TimeSeries, most: int) -> TimeSeries:

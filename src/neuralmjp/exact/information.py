@@ -222,4 +222,5 @@ def with_plain_emission(fit: ExactFit) -> ExactFit:
         fit.converged,
         fit.message,
         fit.restarts,
+        fit.slowest,
     )

@@ -1,24 +1,25 @@
 """The paper's experiments, one module each: data, settings, published values, and a function that runs it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from ..errors import InputError
-from ..training.config import Preset
-from . import brownian_folding, dfr, ion_channel, lotka_volterra, two_mode
-from .tables import Progress, Report
+from . import adp, brownian_folding, dfr, ion_channel, lotka_volterra, two_mode
+from .tables import Report
 
-# preset, runs per row, seed, progress, rows to run
-Experiment = Callable[[Preset, int | None, int, Progress, Sequence[str] | None], Report]
+# preset, runs per row, seed, progress, rows to run; the data too, where they are not simulated
+Experiment = Callable[..., Report]
+MEASURED = ("adp",)
 
 EXPERIMENTS: dict[str, Experiment] = {
     "dfr": dfr.run,
     "ion-channel": ion_channel.run,
     "lotka-volterra": lotka_volterra.run,
+    "adp": adp.run,
     "brownian-folding": brownian_folding.run,
     "two-mode": two_mode.run,
 }
 
-__all__ = ["EXPERIMENTS", "Report", "named"]
+__all__ = ["EXPERIMENTS", "MEASURED", "Report", "named"]
 
 
 def named(name: str) -> Experiment:

@@ -1,0 +1,198 @@
+"""Alanine dipeptide: stationary laws, timescales and passage times of models with six, three and two states.
+
+Seifner & Sanchez 2023, https://proceedings.mlr.press/v202/seifner23a.html
+Mardt et al. 2018 (VAMPnets), Varolgunes et al. 2020 (GMVAE), Trendelkamp-Schroer & Noe 2014 (MSM), as quoted there.
+"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from jaxtyping import Float
+
+from .. import io, mjp
+from ..errors import InputError
+from ..estimators import ExactMJP, NeuralMJP
+from ..fitted import FittedMJP
+from ..preprocess import sine_cosine
+from ..timeseries import TimeSeries
+from ..training.config import Preset
+from .runs import Told, chosen_rows, reported, several, size_of, stopped
+from .state_methods import Runs, by_networks, over_data
+from .tables import AS_PUBLISHED, EXACT, PUBLISHED, TILTED, Line, Number, Progress, Report, ResultTable, Row
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+ROWS = {"six states": 6, "three states": 3, "two states": 2}
+SIX = "six states"
+STATES = ("I", "II", "III", "IV", "V", "VI")
+SCALES = ("first", "second", "third", "fourth", "fifth")
+TO_NS = 1e-3  # the trajectories are in ps
+INTO = "into phi > 0"
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much data and training."""
+
+    n_runs: int
+    n_frames: int | None  # of each trajectory; None for all
+    paper: dict[str, Any] = field(default_factory=dict)
+    tilted: dict[str, Any] = field(default_factory=dict)
+
+
+SIZES = {
+    "quick": Size(1, 50_000, paper={"steps": 60, "round_steps": 60}, tilted={"steps": 300}),
+    "paper": Size(5, None),
+}
+
+
+def as_printed(method: str, columns: Sequence[str], values: Sequence[float], decimals: int) -> Line:
+    return Line(method, {name: Number(x, None, decimals) for name, x in zip(columns, values, strict=True)})
+
+
+LAWS = (
+    as_printed("VAMPnets", STATES, (0.30, 0.24, 0.20, 0.15, 0.11, 0.01), 2),
+    as_printed(PUBLISHED, STATES, (0.30, 0.31, 0.23, 0.10, 0.05, 0.01), 2),
+)
+TIMES = (
+    as_printed("VAMPnets", SCALES, (1.920, 0.065, 0.055, 0.009, 0.008), 3),
+    as_printed("GMVAE", SCALES, (1.430, 0.065, 0.033, 0.003, 0.003), 3),
+    as_printed("MSM", SCALES[:1], (1.490,), 3),
+    as_printed(PUBLISHED, SCALES, (0.774, 0.069, 0.043, 0.009, 0.009), 3),
+)
+PASSAGE = (as_printed(PUBLISHED, (INTO,), (13.7,), 1),)
+
+
+def run(
+    preset: Preset,
+    n_runs: int | None,
+    seed: int,
+    progress: Progress = lambda *_: None,
+    only: Sequence[str] | None = None,
+    data: Path | None = None,
+) -> Report:
+    """Fit by all methods.
+
+    Args:
+        preset: "quick" or "paper".
+        n_runs: of the neural engine per row; the preset's if None.
+        seed: of the first run.
+        only: rows to run; all if None.
+        data: dihedrals phi and psi in radians, one frame per ps: the `mdshare` file, or one like it.
+    """
+    began, size = time.perf_counter(), size_of(SIZES, preset)
+    rows = chosen_rows(tuple(ROWS), only)
+    if data is None:
+        raise InputError(
+            "alanine dipeptide is not simulated here: give its dihedrals as --data FILE, such as "
+            "alanine-dipeptide-3x250ns-backbone-dihedrals.npz of mdshare"
+        )
+    angles = dihedrals(data, size.n_frames)
+    runs = size.n_runs if n_runs is None else n_runs
+    told = Told(progress, n_fits=3 * len(rows))
+    found = {row: by_all(ROWS[row], angles, size, preset, runs, seed, told, row) for row in rows}
+    note = (
+        f"{several(runs)} of the neural engine; paper's method: Gaussians with full covariance in the sines and "
+        f"cosines, {stopped(size.paper)}; tilted and exact: von Mises kernels on the torus, shared by all states; "
+        "exact: one fit, its start is not random"
+    )
+    tables = (
+        table_of("Stationary law, largest first", STATES, LAWS, law_of, 3, found, note),
+        table_of("Relaxation times (ns)", SCALES, TIMES, scales_of, 4, found, note),
+        table_of("Mean first-passage time (ns)", (INTO,), PASSAGE, partial(into_positive_phi, angles), 1, found, note),
+    )
+    best = {row: methods[EXACT].models[0] for row, methods in found.items()}
+    figures = {f"adp-{ROWS[row]}-states": partial(drawn, angles, model) for row, model in best.items()}
+    settings = {**asdict(size), "data": data.name}
+    return reported("adp", preset, seed, runs, settings, began, tables, figures)
+
+
+def dihedrals(file: Path, n_frames: int | None) -> TimeSeries:
+    """phi and psi in radians, one frame per ps."""
+    data = io.read(file, time_unit="ps")
+    if data.n_features != 2:
+        raise InputError(f"{file}: two dihedrals phi and psi are needed, it holds {data.n_features} values")
+    return data if n_frames is None else data.windows(n_frames)[np.flatnonzero(first_of_each(data, n_frames))]
+
+
+def first_of_each(data: TimeSeries, length: int) -> np.ndarray:
+    """Of all windows, the first of each trajectory."""
+    return np.array([name.endswith("/0") for name in data.windows(length).names])
+
+
+def by_all(
+    n_states: int, angles: TimeSeries, size: Size, preset: Preset, runs: int, seed: int, told: Told, row: str
+) -> dict[str, Runs]:
+    neural = partial(NeuralMJP, n_states, preset=preset, seed=seed, restarts=runs, intervals=False)
+    paper = neural(emission="gaussian-full", posterior="paper", changes=size.paper)
+    tilted = neural(emission="torus", prior="reversible", changes=size.tilted)
+    exact = ExactMJP(n_states, emission="torus", prior="reversible", seed=seed)
+    return {
+        AS_PUBLISHED: by_networks(paper, sine_cosine(angles), told.next(f"{row}, {AS_PUBLISHED}")),
+        TILTED: by_networks(tilted, angles, told.next(f"{row}, {TILTED}")),
+        EXACT: over_data(exact, [angles], lambda _: told.next(f"{row}, {EXACT}")),
+    }
+
+
+def law_of(fitted: FittedMJP) -> list[float]:
+    return np.sort(fitted.stationary_distribution.mean)[::-1].tolist()
+
+
+def scales_of(fitted: FittedMJP) -> list[float]:
+    return (TO_NS * np.sort(fitted.timescales.mean)[::-1]).tolist()
+
+
+def into_positive_phi(angles: TimeSeries, fitted: FittedMJP) -> list[float]:
+    """From the states of negative phi, weighted by their law, into those of positive phi; NaN if there are none."""
+    phi = angles.values[:, 0]
+    weight = fitted.predict_proba(angles if fitted.emission.name == "torus" else sine_cosine(angles))
+    share = weight[(phi > 0) & (phi < np.deg2rad(120))].sum(0) / np.maximum(weight.sum(0), 1e-300)
+    positive = np.flatnonzero(share > 0.5)
+    others = np.setdiff1d(np.arange(fitted.n_states), positive)
+    if not positive.size or not others.size:
+        return [float("nan")]
+    times = mjp.mfpt(fitted.rates, source=others.tolist(), target=positive.tolist())
+    return [TO_NS * float(np.asarray(times))]
+
+
+def table_of(
+    title: str,
+    columns: Sequence[str],
+    printed: Sequence[Line],
+    told: Any,
+    decimals: int,
+    found: dict[str, dict[str, Runs]],
+    note: str,
+) -> ResultTable:
+    rows = []
+    for row, methods in found.items():
+        n = len(told(methods[EXACT].models[0]))
+        lines = [each.line(m, columns[:n], told, (decimals,) * n) for m, each in methods.items()]
+        rows.append(Row(row, (*(printed if row == SIX else ()), *lines)))
+    return ResultTable(title, tuple(columns), tuple(rows), note)
+
+
+def drawn(angles: TimeSeries, fitted: FittedMJP) -> "Figure":
+    """A Ramachandran panel per state, the darker the more probable it is there."""
+    from matplotlib.figure import Figure
+
+    from ..plots import plot_ramachandran
+
+    probability: Float[np.ndarray, "row state"] = fitted.predict_proba(angles)
+    order = np.argsort(-fitted.stationary_distribution.mean)
+    n_columns = min(fitted.n_states, 3)
+    n_rows = -(-fitted.n_states // n_columns)
+    figure = Figure(figsize=(3 * n_columns, 3 * n_rows), layout="constrained")
+    panels = np.atleast_1d(figure.subplots(n_rows, n_columns, sharex=True, sharey=True)).ravel()
+    for name, state, ax in zip(STATES, order, panels, strict=False):
+        plot_ramachandran(angles, probability[:, state], ax)
+        ax.set_title(f"{name}: {fitted.stationary_distribution.mean[state]:.3f}")
+    for ax in panels[fitted.n_states :]:
+        ax.set_axis_off()
+    return figure
