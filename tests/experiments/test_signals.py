@@ -2,13 +2,14 @@
 
 import json
 
+import jax
 import numpy as np
 import pytest
 
-from neuralmjp.experiments import brownian_folding, ion_channel, two_mode
+from neuralmjp.experiments import adp, brownian_folding, ion_channel, two_mode
 from neuralmjp.experiments.state_methods import Runs, holds
 from neuralmjp.experiments.tables import AS_PUBLISHED, EXACT, TILTED
-from neuralmjp.mjp import Interval
+from neuralmjp.mjp import Interval, simulate_states
 
 SHORT = {"width": 8, "batch": 4, "steps": 2, "round_steps": 2, "dynamics": (8,)}
 NETWORKS = {"initial_hidden": (8,), "rates_hidden": (8,), "quadrature": 4}
@@ -60,6 +61,53 @@ def test_ion_channel(run, tmp_path, monkeypatch):
     assert by_method(law["rows"][0])[EXACT]["top"] == pytest.approx(by_method(law["rows"][0])["truth"]["top"], abs=0.2)
     assert by_method(many["rows"][0])[EXACT]["collapsed"] == 0
     assert (tmp_path / "figures" / "ion-channel-forecast.png").exists()
+
+
+@pytest.fixture
+def dihedrals(tmp_path):
+    """Three states on the torus, one of them with positive phi."""
+    rates = np.array([[0, 0.02, 0.002], [0.03, 0, 0.002], [0.02, 0.02, 0]])
+    places = np.deg2rad([[-80.0, 150.0], [-75.0, -20.0], [55.0, 30.0]])
+    times = np.arange(1500.0)
+    rng = np.random.default_rng(0)
+    series = {}
+    for k in range(2):
+        states = simulate_states(rates, times[None], initial=np.ones(3) / 3, key=jax.random.key(k))[0]
+        angles = places[np.asarray(states)] + rng.normal(0, 0.25, (1500, 2))
+        series[f"arr_{k}"] = ((angles + np.pi) % (2 * np.pi) - np.pi).astype(np.float32)
+    np.savez(tmp_path / "angles.npz", **series)
+    return tmp_path / "angles.npz"
+
+
+@pytest.mark.slow
+def test_adp(run, tmp_path, monkeypatch, dihedrals):
+    monkeypatch.setitem(adp.SIZES, "quick", adp.Size(2, 1000, **SMALL))
+    words = (
+        "--data",
+        dihedrals,
+        "--only",
+        "three states",
+        "--json",
+        tmp_path / "a.json",
+        "--out",
+        tmp_path / "figures",
+    )
+    status, _, err = run("reproduce", "adp", *words)
+    assert (status, err) == (0, "")
+    law, scales, passage = json.loads((tmp_path / "a.json").read_text())["tables"]
+    assert sum(by_method(law["rows"][0])[EXACT].values()) == pytest.approx(1.0)
+    assert by_method(scales["rows"][0])[EXACT]["first"] == pytest.approx(0.023, rel=0.5)  # ns
+    assert 0.15 < by_method(passage["rows"][0])[EXACT][adp.INTO] < 1.6  # 0.5, of four entries or so
+    assert (tmp_path / "figures" / "adp-3-states.png").exists()
+
+
+def test_alanine_dipeptide_needs_its_data(run):
+    status, _, err = run("reproduce", "adp")
+    assert status == 2
+    assert "give its dihedrals as --data FILE" in err
+    status, _, err = run("reproduce", "dfr", "--data", "x.npz")
+    assert status == 2
+    assert "--data is for adp: dfr is simulated" in err
 
 
 def test_truth_is_what_the_paper_inferred():
