@@ -10,8 +10,9 @@ import pytest
 from scipy import stats
 
 from neuralmjp import ExactMJP, FittedMJP, TimeSeries
-from neuralmjp.emissions import Observations
+from neuralmjp.emissions import Measured, Observations
 from neuralmjp.emissions.clipped import Clipped, rails_of
+from neuralmjp.errors import InputError
 from neuralmjp.exact.slowness import slowest_times, slowness_told
 from neuralmjp.mjp import simulate_states
 
@@ -174,3 +175,55 @@ def test_relaxations_that_the_record_cannot_show():
     found = slowest_times(rates, data)
     assert found[0] == pytest.approx(1.0)
     assert np.isnan(found[1:]).all()
+
+
+@pytest.fixture(scope="module")
+def measured():
+    """Half of the samples are ten times as noisy, and say so; some errors are missing."""
+    times, states, rng = channel(6000)
+    error = np.where(rng.random(6000) < 0.5, 0.1, 1.0)
+    values = LEVELS[states] + 0.15 * rng.normal(size=6000) + error * rng.normal(size=6000)
+    error[::100] = np.nan
+    both = np.stack([values, error], axis=1)
+    return TimeSeries.from_arrays(times, both, time_unit="s", value_names=("current", "error")), states
+
+
+def test_errors_that_are_known(measured, tmp_path):
+    data, states = measured
+    found = ExactMJP(2, emission="measured").fit(data)
+    blind = ExactMJP(2, emission="gaussian", intervals=False).fit(TimeSeries.from_arrays(data.times, data.values[:, 0]))
+    assert off(found).max() < 1.5
+    np.testing.assert_allclose(np.exp(np.asarray(found.parameters.emission["log_sd"])), 0.15, atol=0.03)
+    right = (found.decode(data).states == states).mean()
+    assert right > 0.95
+    assert right > (blind.decode(TimeSeries.from_arrays(data.times, data.values[:, 0])).states == states).mean() + 0.02
+    assert found.score(data) == pytest.approx(found.log_likelihood, abs=1e-6)
+    found.save(tmp_path / "run")
+    assert FittedMJP.load(tmp_path / "run").score(data) == pytest.approx(found.score(data))
+
+
+def test_density_with_known_errors(measured):
+    data, _ = measured
+    params = {"mean": np.array([[0.0], [1.0]]), "log_sd": np.log([[0.2], [0.3]]), "shared_error": np.array([0.1])}
+    rows = data.values[:200]
+    mask = ~np.isnan(rows)
+    nothing = jnp.zeros((200, 2))
+    seen = Observations(jnp.asarray(np.where(mask, rows, 0)), jnp.asarray(mask), nothing, nothing > 0, nothing[:, 0])
+    logs = np.asarray(Measured().log_prob(params, seen))
+    sd = np.sqrt(np.array([0.2, 0.3]) ** 2 + rows[:, 1:] ** 2)
+    expected = np.where(mask.all(1, keepdims=True), stats.norm.logpdf(rows[:, :1], [0.0, 1.0], sd), 0.0)
+    np.testing.assert_allclose(logs, expected, rtol=1e-9)
+    weights = jnp.asarray(np.random.default_rng(0).dirichlet([1, 1], 200))
+    heights = []
+    for _ in range(10):
+        heights.append(float((weights * Measured().log_prob(params, seen)).sum()))
+        params = Measured().maximised(params, seen, weights)
+    assert (np.diff(heights) > -1e-9).all()
+
+
+def test_errors_that_cannot_be():
+    data = TimeSeries.from_arrays(np.arange(60.0), np.random.default_rng(0).normal(size=(60, 2)))
+    with pytest.raises(InputError, match="negative numbers"):
+        ExactMJP(2, emission="measured").fit(data)
+    with pytest.raises(InputError, match="do not pair up"):
+        ExactMJP(2, emission="measured").fit(TimeSeries.from_arrays(data.times, data.values[:, 0]))

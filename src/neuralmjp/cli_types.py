@@ -85,7 +85,8 @@ EmissionName = Annotated[
         "--emission",
         metavar="NAME",
         help="What a state looks like: categorical, gaussian, gaussian-full, student-t, poisson, "
-        "negative-binomial, mixture, neural, ornstein-uhlenbeck; auto looks at the data.",
+        "negative-binomial, mixture, neural, ornstein-uhlenbeck, diffusion, measured, torus, dictionary; auto looks "
+        "at the data.",
     ),
 ]
 LevelsOption = Annotated[

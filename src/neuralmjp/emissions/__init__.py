@@ -7,6 +7,7 @@ from .diffusion import Diffusion
 from .emission import Emission, Natural, Observations, reordered
 from .gaussian import FullGaussian, Gaussian
 from .heavy import GaussianMixture, StudentT
+from .measured import Measured
 from .memory import OrnsteinUhlenbeck
 from .neural import CustomEmission, NeuralGaussian
 from .wrapped import Levels, Nuisance
@@ -22,6 +23,7 @@ __all__ = [
     "GaussianDictionary",
     "GaussianMixture",
     "Levels",
+    "Measured",
     "Natural",
     "NegativeBinomial",
     "NeuralGaussian",

@@ -42,6 +42,20 @@ class Emission(eqx.Module):
     def real_valued(self) -> bool:
         """Values are real numbers that may be shifted and scaled before a fit."""
 
+    def signals(self, n_columns: int) -> Bool[np.ndarray, "column"]:
+        """Which columns have a density; the others say how these were measured."""
+        return np.ones(n_columns, dtype=bool)
+
+    def counted(self, seen: Bool[np.ndarray, "row column"]) -> Bool[np.ndarray, "row column"]:
+        """Which of the values that were seen add to the log density."""
+        return seen & self.signals(seen.shape[1])
+
+    def scaled(
+        self, shift: Float[np.ndarray, "column"], scale: Float[np.ndarray, "column"]
+    ) -> tuple[Float[np.ndarray, "column"], Float[np.ndarray, "column"]]:
+        """How columns are standardised, given mean and spread of each."""
+        return shift, scale
+
     @property
     def hidden_level(self) -> bool:
         """Between state and observation lies a level that takes time to follow; for the exact engine alone."""

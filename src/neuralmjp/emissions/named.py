@@ -15,6 +15,7 @@ from .diffusion import Diffusion
 from .emission import Emission
 from .gaussian import FullGaussian, Gaussian
 from .heavy import GaussianMixture, StudentT
+from .measured import Measured
 from .memory import OrnsteinUhlenbeck
 from .neural import NeuralGaussian
 from .wrapped import Levels, Nuisance
@@ -31,6 +32,7 @@ PLAIN: dict[str, type[Emission]] = {
     "torus": Torus,
     "dictionary": GaussianDictionary,
     "diffusion": Diffusion,
+    "measured": Measured,
 }
 NAMES = ("categorical", *PLAIN)
 

@@ -41,6 +41,17 @@ class Wrapped(Emission):
     def real_valued(self) -> bool:
         return self.base.real_valued
 
+    def signals(self, n_columns: int) -> Bool[np.ndarray, "column"]:
+        return self.base.signals(n_columns)
+
+    def counted(self, seen: Bool[np.ndarray, "row column"]) -> Bool[np.ndarray, "row column"]:
+        return self.base.counted(seen)
+
+    def scaled(
+        self, shift: Float[np.ndarray, "column"], scale: Float[np.ndarray, "column"]
+    ) -> tuple[Float[np.ndarray, "column"], Float[np.ndarray, "column"]]:
+        return self.base.scaled(shift, scale)
+
     def around(self, base: Emission) -> "Wrapped":
         """The same around another emission."""
         return replace(self, base=base)
@@ -168,6 +179,8 @@ class Nuisance(Wrapped):
         _refuse_hidden_level(self.base)
         if not self.base.real_valued:
             raise InputError(f"hum and drift are for a signal, not for {self.base.name} observations")
+        if not self.base.signals(2).all():
+            raise InputError("hum and drift do not go with errors that are known for every observation")
         if not (self.hum > 0 or self.drift > 0):
             raise InputError("neither a frequency of hum nor a drift is given")
 

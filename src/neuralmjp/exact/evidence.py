@@ -57,10 +57,15 @@ class Scaling:
         # By extremes, not by spread: the mean of equal numbers may differ from them by rounding.
         seen = ~np.isnan(values)
         low, high = np.min(values, 0, initial=np.inf, where=seen), np.max(values, 0, initial=-np.inf, where=seen)
-        if not (high > low).all():
-            constant = int(np.argmin(high > low))
+        changes = (high > low) | ~emission.signals(values.shape[1])
+        if not changes.all():
+            constant = int(np.argmin(changes))
             raise InputError(f"value {constant} never changes: nothing can be learned from a constant; leave it out")
-        return cls(np.nanmean(values, axis=0), np.nanstd(values, axis=0))
+        return cls(*emission.scaled(np.nanmean(values, axis=0), np.nanstd(values, axis=0)))
+
+    def log_taken(self, emission: Emission, seen: Bool[np.ndarray, "row feature"]) -> float:
+        """What standardising took from the log density of what was seen."""
+        return -float((emission.counted(seen) * np.log(self.scale)).sum())
 
 
 def emission_values(emission: Emission, values: Float[np.ndarray, "row feature"], panel: Panel) -> np.ndarray:
@@ -95,7 +100,7 @@ def make_evidence(
         gaps=place(layout.gaps),
     )
     placed = mask[layout.rows[layout.rows >= 0]]
-    return Laid(evidence, layout, -float((placed * np.log(scaling.scale)).sum()))
+    return Laid(evidence, layout, scaling.log_taken(emission, placed))
 
 
 def gathered(

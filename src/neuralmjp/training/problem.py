@@ -52,7 +52,7 @@ class Problem:
     @property
     def log_scale(self) -> float:
         """What standardising the values took from the log density."""
-        return -float((~np.isnan(self.data.values) * np.log(self.scaling.scale)).sum())
+        return self.scaling.log_taken(self.model.emission, ~np.isnan(self.data.values))
 
     @property
     def batch(self) -> int:
