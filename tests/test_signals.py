@@ -10,21 +10,25 @@ import pytest
 from scipy import stats
 
 from neuralmjp import ExactMJP, FittedMJP, TimeSeries
-from neuralmjp.emissions import Measured, Observations
+from neuralmjp.emissions import Gaussian, Measured, Observations
 from neuralmjp.emissions.clipped import Clipped, rails_of
 from neuralmjp.errors import InputError
+from neuralmjp.exact.evidence import Panel, Scaling, make_evidence
+from neuralmjp.exact.model import Model, Parameters
+from neuralmjp.exact.reseed import reseeded
 from neuralmjp.exact.slowness import slowest_times, slowness_told
 from neuralmjp.mjp import simulate_states
+from neuralmjp.priors import FreeRates
 
 RATES = np.array([[0.0, 20.0], [40.0, 0.0]])
 LEVELS = np.array([0.0, 1.0])
 DT = 2e-3
 
 
-def channel(n=8000, *, rates=RATES, seed=0):
-    """Times and true states of two levels."""
+def channel(n=8000, *, rates=RATES, law=(0.5, 0.5), seed=0):
+    """Times and true states."""
     times = DT * np.arange(n)
-    states = simulate_states(rates, times[None], initial=np.array([0.5, 0.5]), key=jax.random.key(seed))[0]
+    states = simulate_states(rates, times[None], initial=np.array(law), key=jax.random.key(seed))[0]
     return times, np.asarray(states), np.random.default_rng(seed)
 
 
@@ -97,6 +101,24 @@ def test_a_state_too_many_is_named():
     share = found.predict_proba(data).mean(0)
     named = [word for word in found.warnings if "it has collapsed" in word]
     assert len(named) == (share < 1e-3).sum()
+
+
+def test_a_dead_state_begins_anew_where_data_are_explained_worst():
+    """Two states on the lowest level, none on the highest: EM alone would leave it so."""
+    times, states, rng = channel(4000, rates=np.array([[0, 30, 20.0], [30, 0, 20], [40, 40, 0]]), law=(0.4, 0.4, 0.2))
+    data = recording(times, 2.0 * states + rng.normal(0, 0.2, len(times)))
+    model = Model(FreeRates(3), Gaussian(), "free")
+    laid = make_evidence(data, Gaussian(), 3, Scaling(np.zeros(1), np.ones(1)), Panel())
+    rates = np.array([[0, 30, 1e-4], [30, 0, 1e-4], [50, 50, 0]])
+    emission = {"mean": np.array([[0.0], [2.0], [90.0]]), "log_sd": np.log([[0.2], [0.4], [0.1]])}
+    start = Parameters(FreeRates(3).nearest(rates), emission, np.zeros(3))
+    found, moved = reseeded(model, jax.tree.map(lambda x: jnp.asarray(x)[None], start), laid.evidence)
+    assert moved == 1
+    assert float(found.emission["mean"][0, 2, 0]) == pytest.approx(4.0, abs=0.6)  # the farthest of that level
+    np.testing.assert_allclose(found.emission["mean"][0, :2], emission["mean"][:2])
+    again, moved = reseeded(model, found, laid.evidence)
+    assert moved == 0
+    assert again is not None
 
 
 @pytest.fixture(scope="module")

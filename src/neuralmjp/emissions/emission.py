@@ -163,6 +163,8 @@ def starting_centres(
     if rng is not None:
         return _spread_out(complete, n_states, rng)
     if values.shape[1] == 1:
+        if n_states == 1:
+            return np.median(complete, axis=0)[None]
         low, high = np.quantile(complete[:, 0], [0.005, 0.995])
         return np.linspace(low, high, n_states)[:, None]
     return _k_means(complete, _spread_out(complete, n_states, np.random.default_rng(0)))

@@ -19,11 +19,12 @@ from ..timeseries import TimeSeries
 from .blocks import MOST_AT_ONCE, Blocks, cut_into_blocks
 from .climb import FLAT, climb_hill
 from .decode import Prepared, require_possible
-from .em import run_em
+from .em import EMResult, run_em
 from .evidence import Laid, Panel, Scaling, emission_values, make_evidence
 from .labels import Labels, lay_out_labels
 from .model import Model, Parameters, log_prior, value_and_gradient
 from .packing import Packing
+from .reseed import reseeded
 from .settle import TRIAL, kernels_shown, settled, with_densities
 from .slowness import slowest_times
 from .starts import em_emission, refined, starting_point
@@ -194,6 +195,12 @@ def _em(
         laid = make_evidence(some, emission, model.rate_model.n_states, scaling, panel)
         stacked = jax.tree.map(lambda *leaves: jnp.stack([jnp.asarray(x, float) for x in leaves]), *starts)
         result = run_em(simple, stacked, laid.evidence, laid.layout.aligned, iterations=EM_ITERATIONS)
+        again, moved = reseeded(simple, result.parameters, laid.evidence)
+        if moved:
+            progress("EM, dead states moved", 0.5)
+            result = _better(
+                result, run_em(simple, again, laid.evidence, laid.layout.aligned, iterations=EM_ITERATIONS)
+            )
         reached = result.log_likelihood[-1] + laid.log_scale
         if not np.isfinite(reached).any():
             require_possible(Prepared(simple, jax.tree.map(lambda x: x[0], stacked), laid), some)
@@ -202,6 +209,17 @@ def _em(
     rates = np.asarray(rates_of(_free(model.rate_model), best.rates))
     params = refined(model.emission, best.emission, float(np.median(data.gaps)))
     return Parameters(model.rate_model.nearest(rates), params, best.initial), reached, each
+
+
+def _better(first: EMResult, second: EMResult) -> EMResult:
+    """Of each start the likelier end."""
+    wins = second.log_likelihood[-1] > first.log_likelihood[-1]
+
+    def chosen(a, b):
+        return jnp.where(jnp.asarray(wins).reshape(-1, *(1,) * (a.ndim - 1)), b, a)
+
+    parameters = jax.tree.map(chosen, first.parameters, second.parameters)
+    return EMResult(parameters, np.maximum(first.log_likelihood[-1], second.log_likelihood[-1])[None])
 
 
 def _em_alone(
