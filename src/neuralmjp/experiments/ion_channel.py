@@ -202,5 +202,5 @@ def drawn(data: Dataset, fitted: FittedMJP) -> "Figure":
     ax.fill_between(
         ahead.times, ahead.readings.lower[:, 0], ahead.readings.upper[:, 0], color=state_colour(0), alpha=0.2
     )
-    ax.legend(loc="upper right", frameon=False)
+    ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)
     return figure

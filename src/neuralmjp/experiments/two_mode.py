@@ -160,10 +160,10 @@ def drawn(simulated: Simulation, fitted: FittedMJP) -> "Figure":
         data.times, decoded.states, where="post", color=state_colour(0), linestyle="--", label="most likely path"
     )
     middle.set_ylabel("upper mode")
-    middle.legend(loc="center right", frameon=False)
+    middle.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)
     bottom.plot(data.times, data.values[:, 0], ".", color=TRACE, label="observed")
     bottom.plot(data.times, decoded.probabilities @ mean, color=state_colour(1), label="rest point, expected")
     bottom.set_ylabel("y")
     bottom.set_xlabel(f"time ({data.time_unit})")
-    bottom.legend(loc="center right", frameon=False)
+    bottom.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)
     return figure
