@@ -5,7 +5,7 @@ import pytest
 
 from neuralmjp import TimeSeries
 from neuralmjp.errors import InputError
-from neuralmjp.preprocess import sine_cosine, thinned, to_unit_interval, without_burn_in
+from neuralmjp.preprocess import shortened, sine_cosine, thinned, to_unit_interval, without_burn_in
 
 
 def two_series():
@@ -31,6 +31,13 @@ def test_burn_in_leaves_out_short_series():
         without_burn_in(two_series(), 7)
     with pytest.raises(InputError, match="number of observations"):
         without_burn_in(two_series(), -1)
+
+
+def test_the_first_of_each_series():
+    assert shortened(two_series(), 2).times.tolist() == [0, 1, 0, 1]
+    assert shortened(two_series(), 7).equals(two_series())
+    with pytest.raises(InputError, match="at least 1"):
+        shortened(two_series(), 0)
 
 
 def test_angles_that_are_neighbours():

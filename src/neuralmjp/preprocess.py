@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from .errors import InputError
 from .timeseries import TimeSeries
@@ -19,18 +19,24 @@ def thinned(data: TimeSeries, every: int) -> TimeSeries:
     """
     if every < 1:
         raise InputError(f"thinning keeps every n-th observation, n at least 1; got {every}")
-    position = np.arange(data.n_observations) - np.repeat(data.offsets[:-1], data.lengths)
-    return _kept(data, position % every == 0)
+    return _kept(data, _position(data) % every == 0)
 
 
 def without_burn_in(data: TimeSeries, n: int) -> TimeSeries:
     """Each series without its first n observations; series that end before are left out."""
     if n < 0:
         raise InputError(f"a burn-in is a number of observations, got {n}")
-    position = np.arange(data.n_observations) - np.repeat(data.offsets[:-1], data.lengths)
     if (data.lengths <= n).all():
         raise InputError(f"no series has more than {n} observations: nothing is left after the burn-in")
-    return _kept(data[np.flatnonzero(data.lengths > n)], position[np.repeat(data.lengths > n, data.lengths)] >= n)
+    long = data[np.flatnonzero(data.lengths > n)]
+    return _kept(long, _position(long) >= n)
+
+
+def shortened(data: TimeSeries, n: int) -> TimeSeries:
+    """The first n observations of each series."""
+    if n < 1:
+        raise InputError(f"a series keeps at least 1 observation, got {n}")
+    return _kept(data, _position(data) < n)
 
 
 def sine_cosine(data: TimeSeries, *, degrees: bool = False) -> TimeSeries:
@@ -60,6 +66,11 @@ def to_unit_interval(data: TimeSeries) -> tuple[TimeSeries, UnitScale]:
         raise InputError(f"value {constant!r} never changes: it has no scale")
     values = (data.values - scale.low) / (scale.high - scale.low)
     return TimeSeries(data.times, values, data.offsets, data.names, data.value_names, data.time_unit), scale
+
+
+def _position(data: TimeSeries) -> Int[np.ndarray, "observation"]:
+    """Of every observation in its series, from 0."""
+    return np.arange(data.n_observations) - np.repeat(data.offsets[:-1], data.lengths)
 
 
 def _kept(data: TimeSeries, keep: np.ndarray) -> TimeSeries:

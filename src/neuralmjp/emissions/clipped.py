@@ -6,10 +6,10 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy.stats import norm
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float
 
 from .emission import Emission, Natural, Observations, Params, per_state
-from .gaussian import NARROWEST, Gaussian
+from .gaussian import Gaussian, with_moments
 from .wrapped import Wrapped
 
 # A recording counts as clipped if so large a share of its values equals the largest or the smallest one exactly.
@@ -74,13 +74,7 @@ class Clipped(Wrapped):
         total = weight.sum(lead)
         new = (weight * first).sum(lead) / total
         variance = (weight * second).sum(lead) / total - new**2
-        kept = jnp.isfinite(new)
-        log_sd = 0.5 * jnp.log(jnp.maximum(variance, NARROWEST**2))
-        return {
-            **params,
-            "mean": jnp.where(kept, new, mean),
-            "log_sd": jnp.where(kept, log_sd, params["log_sd"]),
-        }
+        return with_moments(params, new, variance)
 
     def learned(self, params: Params) -> Params:
         return {name: np.full(np.shape(value), name not in OWN) for name, value in params.items()}
@@ -93,14 +87,8 @@ class Clipped(Wrapped):
     ) -> Params:
         return {**super().rescaled(params, shift, scale), **{name: shift + scale * params[name] for name in OWN}}
 
-    def sample(
-        self, params: Params, states: Int[np.ndarray, "time"], gaps: Float[np.ndarray, "time"], rng: np.random.Generator
-    ) -> Float[np.ndarray, "time feature"]:
-        drawn = self.base.sample(self.inner(params), states, gaps, rng)
-        return np.clip(drawn, np.asarray(params["shared_low"]), np.asarray(params["shared_high"]))
-
-    def locations(self, params: Params) -> Float[np.ndarray, "state"] | None:
-        return self.base.locations(self.inner(params))
+    def outside(self, params: Params, values: Float[np.ndarray, "*lead"]) -> Float[np.ndarray, "*lead"]:
+        return np.clip(values, np.asarray(params["shared_low"]), np.asarray(params["shared_high"]))
 
 
 def _finite(rail: Any, instead: Any) -> Array:

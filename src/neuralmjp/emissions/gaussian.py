@@ -35,13 +35,7 @@ class Gaussian(Emission):
         return ((-0.5 * z**2 - params["log_sd"] - 0.5 * LOG_2PI) * observed).sum(-1)
 
     def maximised(self, params: Params, seen: Observations, weights: Float[Array, "*lead state"]) -> Params | None:
-        mean, variance = weighted_moments(seen, weights)
-        kept = jnp.isfinite(mean)  # a state that explains nothing stays where it was
-        log_sd = 0.5 * jnp.log(jnp.maximum(variance, NARROWEST**2))
-        return {
-            "mean": jnp.where(kept, mean, params["mean"]),
-            "log_sd": jnp.where(kept, log_sd, params["log_sd"]),
-        }
+        return with_moments(params, *weighted_moments(seen, weights))
 
     def learned(self, params: Params) -> Params:
         return everything(params)
@@ -151,6 +145,19 @@ class FullGaussian(Emission):
 
     def locations(self, params: Params) -> Float[np.ndarray, "state"] | None:
         return np.asarray(params["mean"])[:, 0]
+
+
+def with_moments(
+    params: Params, mean: Float[Array, "state feature"], variance: Float[Array, "state feature"]
+) -> Params:
+    """Parameters with these means and variances; a state that explains nothing stays where it was."""
+    kept = jnp.isfinite(mean)
+    log_sd = 0.5 * jnp.log(jnp.maximum(variance, NARROWEST**2))
+    return {
+        **params,
+        "mean": jnp.where(kept, mean, params["mean"]),
+        "log_sd": jnp.where(kept, log_sd, params["log_sd"]),
+    }
 
 
 def weighted_moments(

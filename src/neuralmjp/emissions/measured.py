@@ -6,7 +6,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from ..errors import InputError
 from .emission import Emission, Natural, Observations, Params
-from .gaussian import LOG_2PI, NARROWEST, Gaussian
+from .gaussian import LOG_2PI, Gaussian, with_moments
 
 
 class Measured(Emission):
@@ -65,13 +65,7 @@ class Measured(Emission):
         total = weight.sum(lead)
         mean = (weight * clean).sum(lead) / total
         variance = (weight * (left + (clean - mean) ** 2)).sum(lead) / total
-        kept = jnp.isfinite(mean)
-        log_sd = 0.5 * jnp.log(jnp.maximum(variance, NARROWEST**2))
-        return {
-            **params,
-            "mean": jnp.where(kept, mean, params["mean"]),
-            "log_sd": jnp.where(kept, log_sd, params["log_sd"]),
-        }
+        return with_moments(params, mean, variance)
 
     def learned(self, params: Params) -> Params:
         return {name: np.full(np.shape(value), name != "shared_error") for name, value in params.items()}

@@ -61,6 +61,40 @@ class Wrapped(Emission):
     ) -> Params:
         return self.outer(self.base.rescaled(self.inner(params), shift, scale), params)
 
+    @property
+    def timed(self) -> bool:
+        return self.base.timed
+
+    def inside(self, states: Int[np.ndarray, "*lead"]) -> Int[np.ndarray, "*lead"]:
+        """States as the emission inside counts them."""
+        return states
+
+    def outside(self, params: Params, values: Float[np.ndarray, "*lead"]) -> Float[np.ndarray, "*lead"]:
+        """What becomes of values that the emission inside shows."""
+        return values
+
+    def sample(
+        self, params: Params, states: Int[np.ndarray, "time"], gaps: Float[np.ndarray, "time"], rng: np.random.Generator
+    ) -> Float[np.ndarray, "time feature"]:
+        return self.outside(params, self.base.sample(self.inner(params), self.inside(states), gaps, rng))
+
+    def continued(
+        self,
+        params: Params,
+        before: Float[np.ndarray, "feature"],
+        states: Int[np.ndarray, "sample time"],
+        gaps: Float[np.ndarray, "time"],
+        rng: np.random.Generator,
+    ) -> Float[np.ndarray, "sample time feature"]:
+        drawn = self.base.continued(self.inner(params), before, self.inside(states), gaps, rng)
+        return self.outside(params, drawn)
+
+    def locations(self, params: Params) -> Float[np.ndarray, "state"] | None:
+        return self.base.locations(self.inner(params))
+
+    def order(self, params: Params, exits: Float[np.ndarray, "state"]) -> Int[np.ndarray, "state"] | None:
+        return self.base.order(self.inner(params), exits)
+
 
 class Levels(Wrapped):
     """Several hidden states with one emission: two closed states and an open one are `levels=(0, 0, 1)`.
@@ -82,10 +116,6 @@ class Levels(Wrapped):
         if not base.real_valued:
             raise InputError(f"states can share a level of a signal, not of {base.name} observations")
         self.base, self.levels = base, tuple(int(level) for level in levels)
-
-    @property
-    def timed(self) -> bool:
-        return self.base.timed
 
     @property
     def n_levels(self) -> int:
@@ -124,20 +154,8 @@ class Levels(Wrapped):
             for name, entry in self.base.natural(inner).items()
         }
 
-    def sample(
-        self, params: Params, states: Int[np.ndarray, "time"], gaps: Float[np.ndarray, "time"], rng: np.random.Generator
-    ) -> Float[np.ndarray, "time feature"]:
-        return self.base.sample(self.inner(params), np.array(self.levels)[states], gaps, rng)
-
-    def continued(
-        self,
-        params: Params,
-        before: Float[np.ndarray, "feature"],
-        states: Int[np.ndarray, "sample time"],
-        gaps: Float[np.ndarray, "time"],
-        rng: np.random.Generator,
-    ) -> Float[np.ndarray, "sample time feature"]:
-        return self.base.continued(self.inner(params), before, np.array(self.levels)[states], gaps, rng)
+    def inside(self, states: Int[np.ndarray, "*lead"]) -> Int[np.ndarray, "*lead"]:
+        return np.array(self.levels)[states]
 
     def locations(self, params: Params) -> Float[np.ndarray, "state"] | None:
         places = self.base.locations(self.inner(params))
@@ -160,6 +178,8 @@ class Levels(Wrapped):
 
 class Nuisance(Wrapped):
     """What shifts the mean of every state alike: mains hum with its harmonics, and a slowly wandering baseline.
+
+    What it samples is without them: when it is, only the caller knows; see `offset`.
 
     Args:
         base: the emission of the signal without them.
@@ -282,28 +302,6 @@ class Nuisance(Wrapped):
     ) -> Params:
         heights = {name: params[name] * scale for name in self.own if name != "shared_tune"}
         return {**super().rescaled(params, shift, scale), **heights}
-
-    def sample(
-        self, params: Params, states: Int[np.ndarray, "time"], gaps: Float[np.ndarray, "time"], rng: np.random.Generator
-    ) -> Float[np.ndarray, "time feature"]:
-        """Without hum and drift: when it is, only the caller knows; see `offset`."""
-        return self.base.sample(self.inner(params), states, gaps, rng)
-
-    def continued(
-        self,
-        params: Params,
-        before: Float[np.ndarray, "feature"],
-        states: Int[np.ndarray, "sample time"],
-        gaps: Float[np.ndarray, "time"],
-        rng: np.random.Generator,
-    ) -> Float[np.ndarray, "sample time feature"]:
-        return self.base.continued(self.inner(params), before, states, gaps, rng)
-
-    def locations(self, params: Params) -> Float[np.ndarray, "state"] | None:
-        return self.base.locations(self.inner(params))
-
-    def order(self, params: Params, exits: Float[np.ndarray, "state"]) -> Int[np.ndarray, "state"] | None:
-        return self.base.order(self.inner(params), exits)
 
 
 def _pulls(total: Callable[[Array], Array], values: Array) -> tuple[Array, Array]:

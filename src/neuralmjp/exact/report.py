@@ -12,9 +12,9 @@ from ..mjp.interval import LEVEL, Interval
 from ..priors import FreeRates, ParametricRates, ReversibleRates, rates_of
 from .fit import ExactFit
 from .information import Information
+from .reseed import VISITED
 
 N_SAMPLES = 1000
-VISITED = 1e-3  # share of the time below which a state counts as collapsed
 Z = float(norm.isf((1 - LEVEL) / 2))
 
 
@@ -102,11 +102,13 @@ def warnings_of(fit: ExactFit, information: Information | None) -> tuple[str, ..
     words = []
     if not fit.converged:
         words.append(f"the fit {fit.message}")
-    time = np.asarray(fit.objective(fit.theta).time)
-    signal = not isinstance(fit.model.emission, Categorical)  # labels name their states, and after death nobody looks
-    for k in np.flatnonzero((time < VISITED * time.sum()) & signal):
-        share = 100 * max(float(time[k] / time.sum()), 0.0)
-        words.append(f"state {k} holds {share:.1g} % of the time: it has collapsed, or is very rare; try fewer states")
+    if not isinstance(fit.model.emission, Categorical):  # labels name their states, and after death nobody looks
+        time = np.asarray(fit.objective(fit.theta).time)
+        for k in np.flatnonzero(time < VISITED * time.sum()):
+            share = 100 * max(float(time[k] / time.sum()), 0.0)
+            words.append(
+                f"state {k} holds {share:.1g} % of the time: it has collapsed, or is very rare; try fewer states"
+            )
     if information is not None:
         for k in information.absent.which:
             words.append(f"no sign of the jump {fit.model.rate_model.names[k]}: its rate is given as an upper limit")

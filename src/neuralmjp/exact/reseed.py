@@ -13,7 +13,7 @@ from ..mjp import stationary_distribution
 from ..priors import FreeRates, rates_of
 from .model import Evidence, Model, Parameters
 
-DEAD = 1e-3  # stationary probability below which a state counts as never visited
+VISITED = 1e-3  # share of the time, or of the observations, below which a state counts as never visited
 WORST = 0.01  # share of the observations, explained worst, that a new state begins with
 FEWEST = 20  # of them at least
 VISITS = 0.1  # a new state is entered at this share of the usual rate
@@ -39,18 +39,18 @@ def reseeded(model: Model, found: Parameters, evidence: Evidence) -> tuple[Param
             law = np.asarray(stationary_distribution(rates[k]))
         except InputError:
             continue
-        dead = np.flatnonzero(law < DEAD)
+        dead = np.flatnonzero(law < VISITED)
         if not dead.size or len(dead) > len(law) - 1:
             continue
         here = {name: value[k] for name, value in emission.items()}
         new = _from_worst(model, here, law, evidence)
-        for state in dead[:1]:  # one at a time: the next one may find the same place
-            for name in own:
-                emission[name][k, state] = new[name][0]
-            usual = float(np.median(np.delete(rates[k].sum(1), dead)))
-            rates[k, state] = np.where(rate_model.allowed[state], usual / (len(law) - 1), 0.0)
-            rates[k][:, state] = np.where(rate_model.allowed[:, state], VISITS * usual, 0.0)
-            moved += 1
+        state = dead[0]  # one at a time: the next one may find the same place
+        for name in own:
+            emission[name][k, state] = new[name][0]
+        usual = float(np.median(np.delete(rates[k].sum(1), dead)))
+        rates[k, state] = np.where(rate_model.allowed[state], usual / (len(law) - 1), 0.0)
+        rates[k][:, state] = np.where(rate_model.allowed[:, state], VISITS * usual, 0.0)
+        moved += 1
         theta[k] = rate_model.nearest(rates[k])
     return found._replace(
         rates=jnp.asarray(theta), emission={name: jnp.asarray(x) for name, x in emission.items()}

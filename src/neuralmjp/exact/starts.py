@@ -85,9 +85,9 @@ def em_emission(emission: Emission, complete: bool) -> Emission | None:
     """The emission that EM can fit in place of this one: itself, a plain Gaussian, or none."""
     if isinstance(emission, Wrapped):
         inside = em_emission(emission.base, complete)
-        if inside is None or inside == emission.base:
-            return emission if inside is not None else None
-        return emission.around(inside)
+        if inside is None:
+            return None
+        return emission if inside == emission.base else emission.around(inside)
     if isinstance(emission, (Diffusion, OrnsteinUhlenbeck, NeuralGaussian)) or (
         isinstance(emission, FullGaussian) and not complete
     ):

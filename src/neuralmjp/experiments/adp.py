@@ -18,7 +18,7 @@ from .. import io, mjp
 from ..errors import InputError
 from ..estimators import ExactMJP, NeuralMJP
 from ..fitted import FittedMJP
-from ..preprocess import sine_cosine
+from ..preprocess import shortened, sine_cosine
 from ..timeseries import TimeSeries
 from ..training.config import Preset
 from .runs import Told, chosen_rows, reported, several, size_of, stopped
@@ -118,12 +118,7 @@ def dihedrals(file: Path, n_frames: int | None) -> TimeSeries:
     data = io.read(file, time_unit="ps")
     if data.n_features != 2:
         raise InputError(f"{file}: two dihedrals phi and psi are needed, it holds {data.n_features} values")
-    return data if n_frames is None else data.windows(n_frames)[np.flatnonzero(first_of_each(data, n_frames))]
-
-
-def first_of_each(data: TimeSeries, length: int) -> np.ndarray:
-    """Of all windows, the first of each trajectory."""
-    return np.array([name.endswith("/0") for name in data.windows(length).names])
+    return data if n_frames is None else shortened(data, n_frames)
 
 
 def by_all(

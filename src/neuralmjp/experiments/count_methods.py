@@ -1,7 +1,7 @@
 """What each method finds in readings of counts: constants, the bound on held-out series, how far it reads and sees."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -20,6 +20,7 @@ from ..mjp.precision import in_double_precision
 from ..priors.generator import GeneratorParameters
 from ..timeseries import TimeSeries
 from ..training.coupled import CoupledTrained
+from ..training.trained import alone
 from .runs import Z, held_out_terms
 from .tables import Progress
 
@@ -91,7 +92,7 @@ def by_networks(
         evidence: find how far the bound of every run lies below the exact evidence.
     """
     trained = estimator.train(task.train, progress)
-    runs = [restart(trained, k) for k in range(len(trained.restarts))]
+    runs = [alone(trained, k) for k in range(len(trained.restarts))]
     evaluated = [one.evaluate(task.test) for one in runs]
     kl, nll = held_out_terms([one.terms for one in evaluated], len(task.test))
     counts = np.arange(evaluated[0].laws.shape[-1])
@@ -116,19 +117,6 @@ def by_networks(
         best,
         errors=errors_of(trained, estimator, task.train) if errors else None,
         below=below,
-    )
-
-
-def restart(trained: CoupledTrained, k: int) -> CoupledTrained:
-    """One of them, as if it had been alone."""
-    return replace(
-        trained,
-        all_networks=(trained.all_networks[k],),
-        restarts=(trained.restarts[k],),
-        histories=(trained.histories[k],),
-        evaluated=(trained.evaluated[k],),
-        refused=(trained.refused[k],),
-        information=trained.information[k : k + 1],
     )
 
 

@@ -1,7 +1,7 @@
 """Hidden states by several engines: every run as a fitted model, and what tables say of all of them."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
@@ -10,11 +10,9 @@ from ..estimators import ExactMJP, NeuralMJP
 from ..fitted import FittedMJP
 from ..mjp.interval import Interval
 from ..timeseries import TimeSeries
-from ..training.run import Trained
+from ..training.trained import VISITED, alone
 from .runs import columns_over_runs
 from .tables import Line, Progress
-
-VISITED = 1e-3  # a state with less of the stationary law has collapsed
 
 Told = Callable[[FittedMJP], Sequence[float]]  # the numbers of a row
 
@@ -43,16 +41,6 @@ def by_networks(estimator: NeuralMJP, data: TimeSeries, progress: Progress) -> R
     trained = estimator.train(data, progress)
     models = tuple(estimator.fitted(data, alone(trained, k)) for k in range(len(trained.restarts)))
     return Runs(models, trained.seconds, trained.message)
-
-
-def alone(trained: Trained, k: int) -> Trained:
-    """One restart, as if it had been the only one."""
-    return replace(
-        trained,
-        all_networks=(trained.all_networks[k],),
-        histories=(trained.histories[k],),
-        restarts=(trained.restarts[k],),
-    )
 
 
 def over_data(estimator: ExactMJP | NeuralMJP, data: Sequence[TimeSeries], progress: Callable[[int], Progress]) -> Runs:

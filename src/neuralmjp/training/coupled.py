@@ -5,7 +5,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -101,6 +101,7 @@ class CoupledTrained(Restarts):
     refused: tuple[int, ...]
     seconds: float
     information: tuple[Float[np.ndarray, "parameter parameter"], ...]  # of each restart that was polished
+    per_restart: ClassVar[tuple[str, ...]] = (*Restarts.per_restart, "evaluated", "refused", "information")
 
     def theta(self, restart: int) -> Float[np.ndarray, "constant"]:
         """Logarithms of the constants."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar, TypeVar
 
 import equinox as eqx
 import jax
@@ -14,6 +14,7 @@ from ..errors import InputError
 from ..exact.evidence import Panel, Scaling
 from ..exact.fit import ordered
 from ..exact.model import Model, Parameters
+from ..exact.reseed import VISITED
 from ..timeseries import TimeSeries
 from .blocks import Clock, make_block
 from .loop import State, evaluate_all
@@ -21,7 +22,6 @@ from .networks import Evaluated, Networks, Setup
 from .problem import Problem, as_configured
 
 NO_BOUND = "training ended without a finite bound: lower the learning rate, or look for extreme values in the data"
-VISITED = 1e-3  # share of observations below which a state counts as never visited
 
 
 class Restarts:
@@ -30,6 +30,7 @@ class Restarts:
     restarts: tuple[float, ...]  # bound of each, in nats
     all_networks: tuple[Networks, ...]
     histories: tuple[tuple[dict[str, Any], ...], ...]  # of each, one entry per round
+    per_restart: ClassVar[tuple[str, ...]] = ("restarts", "all_networks", "histories")  # names of all such fields
 
     @property
     def best(self) -> int:
@@ -49,6 +50,14 @@ class Restarts:
     def elbo(self) -> float:
         """Of all training data, in the data's own units."""
         return self.restarts[self.best]
+
+
+SomeRestarts = TypeVar("SomeRestarts", bound=Restarts)
+
+
+def alone(trained: SomeRestarts, k: int) -> SomeRestarts:
+    """One restart, as if it had been the only one."""
+    return replace(trained, **{name: getattr(trained, name)[k : k + 1] for name in trained.per_restart})  # type: ignore[type-var]
 
 
 @dataclass(frozen=True)
