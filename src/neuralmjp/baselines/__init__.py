@@ -2,13 +2,20 @@
 
 opper_sanguinetti   variational EM for reaction networks, species by species
 forecasting         what its posterior says of later times
+msm                 Markov state models: cells, counts, PCCA+
+chain               what these return: states at a lag, time scales, passage times (features, lagged: what they look at)
 """
 
+from .chain import ChapmanKolmogorov, MarkovChain
 from .forecasting import MeanFieldForecast, forecast
+from .msm import MarkovStateModel
 from .opper_sanguinetti import MeanFieldFit, MeanFieldPosterior, fit_mean_field, posterior
 from .problem import Settings
 
 __all__ = [
+    "ChapmanKolmogorov",
+    "MarkovChain",
+    "MarkovStateModel",
     "MeanFieldFit",
     "MeanFieldForecast",
     "MeanFieldPosterior",
