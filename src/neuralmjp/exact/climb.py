@@ -30,16 +30,20 @@ def climb_hill(
     start: Float[np.ndarray, "free"],
     bounds: Float[np.ndarray, "free 2"],
     curvature: Float[np.ndarray, "free free"] | None = None,
+    goal: float = GOAL,
 ) -> tuple[Float[np.ndarray, "free"], float]:
     """The highest point found, and the steepest slope left there, in nats per rough standard error.
 
     Far from where it was measured the curvature is another: each round stays in a box around its start. For the first
     one it may be given, say by a part of the data.
+
+    Args:
+        goal: the slope to end at. Above the usual one, where it is no more exact itself, nothing is left to L-BFGS-B.
     """
     best, slope, held = start, np.zeros_like(start), np.zeros(len(start), dtype=bool)
     for _ in range(MOST_BOXES):
         box = np.clip(best[:, None] + [-FARTHEST, FARTHEST], bounds[:, :1], bounds[:, 1:])
-        best, slope = _climb_in(box, uphill, best, curvature)
+        best, slope = _climb_in(box, uphill, best, curvature, goal)
         curvature = None
         edge = _outward(best, slope, box)
         held = edge & ((best <= bounds[:, 0]) | (best >= bounds[:, 1]))
@@ -58,7 +62,7 @@ def _steepest(slope: np.ndarray, held: np.ndarray) -> float:
 
 
 def _climb_in(
-    box: np.ndarray, uphill: Uphill, start: np.ndarray, curvature: np.ndarray | None
+    box: np.ndarray, uphill: Uphill, start: np.ndarray, curvature: np.ndarray | None, goal: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """The highest point found in a box, and the slope there in nats per rough standard error."""
     unit = np.ones(len(start))
@@ -68,8 +72,9 @@ def _climb_in(
         else:
             height, gradient = uphill(start)
         unit = 1 / np.sqrt(np.clip(curvature.diagonal(), 1.0, 1e12))  # a flat direction: a unit of a logarithm
-        start, slope = _newton(box, uphill, start, height, gradient * unit, curvature * unit[:, None] * unit, unit)
-        if _steepest(slope, _outward(start, slope, box)) < GOAL:
+        round_hill = gradient * unit, curvature * unit[:, None] * unit, unit
+        start, slope = _newton(box, uphill, start, height, *round_hill, goal)
+        if goal > GOAL or _steepest(slope, _outward(start, slope, box)) < goal:
             return start, slope
 
     def downhill(x: np.ndarray) -> tuple[float, np.ndarray]:
@@ -103,6 +108,7 @@ def _newton(
     slope: np.ndarray,
     curvature: np.ndarray,
     unit: np.ndarray,
+    goal: float,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Steps with a curvature that learns from the slopes it meets (BFGS), as long as they lead up.
 
@@ -112,7 +118,7 @@ def _newton(
     curvature = (vectors * np.maximum(np.abs(values), LEAST_CURVATURE)) @ vectors.T
     for _ in range(MOST_NEWTON):
         free = ~_outward(place, slope, box)
-        if _steepest(slope, ~free) < GOAL:
+        if _steepest(slope, ~free) < goal:
             break
         step = np.zeros_like(place)
         step[free] = np.linalg.solve(curvature[np.ix_(free, free)], slope[free])

@@ -49,6 +49,7 @@ class Config:
         potentials: of counts in a mean field: a "polynomial" around a guess in closed form, or "free" for each count.
         piece_jumps: time is cut into pieces with so many expected jumps of a species in a mean field.
         sweeps: of coordinate ascent in a mean field, from what the networks propose.
+        last_sweeps: the same once training has ended, if there are any and these are more.
         polish: the parameters of a mean field end at the top of the bound of all series, by a quasi-Newton method.
         curriculum: (n, steps, more): n observations per series for so many steps, then more of them until all are
             used after `more` further steps; None uses all from the start.
@@ -93,6 +94,7 @@ class Config:
     potentials: Literal["polynomial", "free"] = "polynomial"
     piece_jumps: float = 0.3
     sweeps: int = 1
+    last_sweeps: int = 2
     polish: bool = True
     curriculum: tuple[int, int, int] | None = None
     fixed_spread: int = 0

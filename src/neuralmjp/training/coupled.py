@@ -15,6 +15,7 @@ from jaxtyping import Array, Float
 from ..emissions.emission import Params
 from ..emissions.readings import Readings
 from ..errors import InputError
+from ..objective import Terms
 from ..posteriors.coupling import Coupling
 from ..systems import ReactionNetwork
 from ..timeseries import TimeSeries
@@ -30,6 +31,7 @@ from .run import Descent, Progress, descend
 from .trained import NO_BOUND, Restarts, averaged, ending
 
 MOST_PIECES = 64  # of one gap: beyond that nothing is known in its middle that pieces could resolve
+ROOM = 2**25  # numbers in the largest array of an evaluation
 UNEVEN = 1.5  # a series is cut into at most so many times the pieces of an average one: all cost as much as the longest
 
 
@@ -94,14 +96,14 @@ class CoupledTrained(Restarts):
     all_networks: tuple[Networks, ...]  # of each restart
     histories: tuple[tuple[dict[str, Any], ...], ...]
     restarts: tuple[float, ...]
-    evaluated: tuple[CountsEvaluated, ...]  # of each restart on the training data, in double precision
+    terms: tuple[Terms, ...]  # of the bound of every series of the training data, for each restart; double precision
     steps: int
     settled: bool
     message: str
     refused: tuple[int, ...]
     seconds: float
     information: tuple[Float[np.ndarray, "parameter parameter"], ...]  # of each restart that was polished
-    per_restart: ClassVar[tuple[str, ...]] = (*Restarts.per_restart, "evaluated", "refused", "information")
+    per_restart: ClassVar[tuple[str, ...]] = (*Restarts.per_restart, "terms", "refused", "information")
 
     def theta(self, restart: int) -> Float[np.ndarray, "constant"]:
         """Logarithms of the constants."""
@@ -117,7 +119,7 @@ class CoupledTrained(Restarts):
         pieces = pieces_of(data, self.network, self.setup.readings, self.speed, config)
         with jax.enable_x64(True):
             block = make_count_block(data, self.sizes, pieces, config.horizon, np.float64)
-            return evaluated_precisely(self.setup, [self.networks], block)[0]
+            return evaluated_precisely(self.setup, self.networks, block)
 
 
 def coupled_preset(name: Preset, posterior: PosteriorName) -> Config:
@@ -133,8 +135,8 @@ def coupled_preset(name: Preset, posterior: PosteriorName) -> Config:
         steer=0.0,
         dropout=0.0,
         learning_rate=2e-3,
-        model_learning_rate=1e-2,
-        steps=2000,
+        model_learning_rate=2e-2,
+        steps=200,  # which bring networks and parameters near enough for the last steps on all series
         round_steps=50,
     )
 
@@ -200,12 +202,16 @@ def pieces_of(
     return np.repeat(share, data.lengths) * pieces
 
 
-def evaluated_precisely(
-    setup: CoupledSetup, all_networks: Sequence[Networks], block: CountBlock
-) -> list[CountsEvaluated]:
+def evaluated_precisely(setup: CoupledSetup, networks: Networks, block: CountBlock) -> CountsEvaluated:
     """The bound in double precision, whatever the networks were trained in: rounding must not lift it."""
-    batch = min(setup.config.batch, block.n_series)
-    return [evaluate_all(setup, networks, block, batch) for networks in all_networks]  # type: ignore[misc]
+    return evaluate_all(setup, networks, block, at_once(setup, block))  # type: ignore[return-value]
+
+
+def at_once(setup: CoupledSetup, block: CountBlock) -> int:
+    """Series that are evaluated side by side: devices work at many together, as long as memory lasts."""
+    each = block.durations.shape[1] * setup.coupling.n_species * setup.coupling.n_counts
+    n_parts = -(-block.n_series // max(ROOM // each, 1))
+    return -(-block.n_series // n_parts)
 
 
 def doubled(networks: Networks) -> Networks:
@@ -213,39 +219,45 @@ def doubled(networks: Networks) -> Networks:
 
 
 def _concluded(problem: CoupledProblem, end: Descent, began: float, progress: Progress) -> CoupledTrained:
-    ledger, config, information = end.ledger, problem.config, ()
+    ledger, config, information, at_top = end.ledger, problem.config, (), False
     pieces = pieces_of(problem.data, problem.network, problem.readings, problem.speed, config)
+    sweeps = max(config.sweeps, config.last_sweeps) if config.sweeps else 0
+    setup = end.setup._replace(config=config.changed(sweeps=sweeps))
     with jax.enable_x64(True):
         block = make_count_block(problem.data, problem.sizes, pieces, config.horizon, np.float64)
         all_networks = [doubled(networks) for networks in averaged(end.state, len(problem.starts))]
         if config.polish and config.posterior == "tilted" and config.prior == "explicit":
             progress("last steps", 1.0)
-            ends = [polished(end.setup, networks, block, problem.batch) for networks in all_networks]
-            all_networks, information = [one for one, _ in ends], tuple(held for _, held in ends)
-        found = evaluated_precisely(end.setup, all_networks, block)
-    if not any(np.isfinite(one.terms.elbo).all() for one in found):
+            ends = [polished(setup, networks, block, at_once(setup, block)) for networks in all_networks]
+            all_networks, found, information, tops = (list(each) for each in zip(*ends, strict=True))
+            at_top = all(tops)
+        else:
+            found = [evaluated_precisely(setup, networks, block).terms for networks in all_networks]
+    if not any(np.isfinite(terms.elbo).all() for terms in found):
         raise InputError(NO_BOUND)
-    histories = list(zip(ledger.histories, all_networks, found, strict=True))
+    histories = zip(ledger.histories, all_networks, found, strict=True)
     return CoupledTrained(
-        end.setup,
+        setup,
         problem.network,
         problem.sizes,
         problem.speed,
         tuple(all_networks),
-        tuple((*one, _last_entry(one, networks, end)) for one, networks, end in histories),
-        tuple(float(np.asarray(one.terms.elbo).sum()) for one in found),
+        tuple((*one, _last_entry(one, networks, terms)) for one, networks, terms in histories),
+        tuple(float(np.asarray(terms.elbo).sum()) for terms in found),
         tuple(found),
         ledger.done,
-        ledger.settled,
-        ending(ledger.done, ledger.settled),
+        ledger.settled or at_top,
+        f"at the top of the bound after {ledger.done} training steps"
+        if at_top
+        else ending(ledger.done, ledger.settled),
         tuple(ledger.refused),
         time.perf_counter() - began,
-        information,
+        tuple(information),
     )
 
 
-def _last_entry(history: list[dict[str, Any]], networks: Networks, found: CountsEvaluated) -> dict[str, Any]:
+def _last_entry(history: list[dict[str, Any]], networks: Networks, terms: Terms) -> dict[str, Any]:
     """What the run ended with, on all series, in the form of a round."""
-    means = {name: float(np.asarray(value).mean()) for name, value in found.terms._asdict().items()}
+    means = {name: float(np.asarray(value).mean()) for name, value in terms._asdict().items()}
     theta = np.asarray(networks.prior.draw(None), np.float64).tolist()
-    return {**history[-1], "objective": float(np.asarray(found.terms.elbo).mean()), **means, "theta": theta}
+    return {**history[-1], "objective": float(np.asarray(terms.elbo).mean()), **means, "theta": theta}
