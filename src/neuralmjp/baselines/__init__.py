@@ -2,24 +2,29 @@
 
 opper_sanguinetti   variational EM for reaction networks, species by species
 forecasting         what its posterior says of later times
+koehs               variational EM for switching diffusions (sweep: the E step; maximise: the M step; climb: the rounds)
 msm                 Markov state models: cells, counts, PCCA+
 chain               what these return: states at a lag, time scales, passage times (features, lagged: what they look at)
 """
 
 from .chain import ChapmanKolmogorov, MarkovChain
 from .forecasting import MeanFieldForecast, forecast
+from .koehs import KoehsFit, KoehsPosterior, fit_koehs
 from .msm import MarkovStateModel
 from .opper_sanguinetti import MeanFieldFit, MeanFieldPosterior, fit_mean_field, posterior
 from .problem import Settings
 
 __all__ = [
     "ChapmanKolmogorov",
+    "KoehsFit",
+    "KoehsPosterior",
     "MarkovChain",
     "MarkovStateModel",
     "MeanFieldFit",
     "MeanFieldForecast",
     "MeanFieldPosterior",
     "Settings",
+    "fit_koehs",
     "fit_mean_field",
     "forecast",
     "posterior",
