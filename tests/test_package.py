@@ -47,7 +47,7 @@ LAYERS |= {
     "fitted_network": MODEL | {"systems", "exact", "fitted_network_files"},
     "fitted_network_files": MODEL | {"systems", "fitted_files", "fitted_network"},
     "training": MODEL | {"systems", "exact", "encoders", "posteriors", "objective", "training"},
-    "baselines": MODEL | {"systems", "baselines"},
+    "baselines": MODEL | {"systems", "exact", "baselines"},  # exact: the simplex of PCCA+
     "estimators": MODEL | {"systems", "exact", "baselines", "training", "fitted", "fitted_network", "estimators"},
 }
 LAYERS["experiments"] = LAYERS["estimators"] - {"exact"} | {"objective", "plots", "io", "preprocess", "experiments"}

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from ..errors import InputError
 from ..timeseries import TimeSeries
@@ -11,6 +11,7 @@ from ..timeseries import TimeSeries
 LAG = 20  # median gaps: 20 ps for molecular dynamics that is saved every picosecond
 LAG_PER_SERIES = 0.1  # at most this share of a typical series
 NEAR_LAG = 0.25  # where gaps are uneven, a pair may miss the lag by this share of it, and by half a median gap
+STRETCHES = 50  # of time into which the data are cut, to hold some out
 SMALL = 1e-10  # covariance below which memberships say nothing new
 
 
@@ -20,6 +21,10 @@ class Pairs(NamedTuple):
     first: Int[np.ndarray, "pair"]
     second: Int[np.ndarray, "pair"]
     lag: float
+
+    def some(self, which: Bool[np.ndarray, "pair"]) -> "Pairs":
+        """Those that are chosen."""
+        return Pairs(self.first[which], self.second[which], self.lag)
 
 
 def chosen_lag(data: TimeSeries, lag: float | None) -> float:
@@ -56,6 +61,13 @@ def lagged_pairs(data: TimeSeries, lag: float) -> Pairs:
             f"the median gap is {np.median(data.gaps):g}, choose a lag that the series can bear"
         )
     return Pairs(first, second, float(np.mean(data.times[second] - data.times[first])))
+
+
+def held_out(data: TimeSeries, pairs: Pairs, share: float, rng: np.random.Generator) -> Bool[np.ndarray, "pair"]:
+    """Which pairs to hold out: those that begin in a share of all stretches of time, drawn at random."""
+    stretches = np.arange(data.n_observations) * STRETCHES // data.n_observations
+    chosen = rng.permutation(STRETCHES)[: max(round(share * STRETCHES), 1)]
+    return np.isin(stretches[pairs.first], chosen)
 
 
 def propagator(
