@@ -84,7 +84,7 @@ def shown(label: str, found: dict) -> list:
 
 def judged(bench: Benchmark, where: str, found: dict) -> None:
     worst = float(np.abs(found["off"]).max())
-    bench.require(f"{where}: converged, within 3.5 standard errors ({worst:.2f})", found["converged"] and worst < 3.5)
+    bench.require(f"{where}: converged, within 3 standard errors ({worst:.2f})", found["converged"] and worst < 3)
 
 
 HEADINGS = ["", "alpha", "beta", "delta", "gamma", "errors off, at most", "seconds"]
