@@ -3,6 +3,7 @@
 import itertools
 from dataclasses import replace
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -151,7 +152,7 @@ def test_sweeps_and_m_steps_only_raise_the_bound():
 
 def test_sums_over_paths_count_all_time_and_all_steps():
     theta, steps = small(2, 2)
-    paths = gathered_paths(swept_all(theta, first_all(theta, steps), steps), steps)
+    paths = jax.jit(gathered_paths)(swept_all(theta, first_all(theta, steps), steps), steps)
     n_steps = np.bincount(np.asarray(steps.kind).ravel(), minlength=len(steps.lengths))
     n_steps[0] = 0
     np.testing.assert_allclose(paths.weight.sum(1), n_steps, atol=1e-12)
@@ -191,6 +192,38 @@ def test_units_of_time_and_value_change_nothing_else(fit):
     assert other.time_unit == "s"
 
 
+@pytest.mark.statistical
+def test_the_bound_stays_below_particles_that_jump_at_any_time(fit):
+    """The estimate scatters by 0.15 nats around 2.5 above the bound: fails less than once in a million times."""
+    evidence = particle_log_likelihood(fit, DATA.data, 5000, np.random.default_rng(0))
+    assert evidence - 5 < fit.posterior(DATA.data).elbo < evidence
+
+
+def particle_log_likelihood(fit, data, n, rng):
+    """Modes jump at any time, the level is Gaussian given their path: a particle filter of two modes in one feature."""
+    drift, offset, dispersion = fit.drift[:, 0, 0], fit.offset[:, 0], fit.dispersion[:, 0, 0]
+    modes = rng.choice(2, n, p=fit.initial)
+    mean, spread = np.full(n, fit.scale.mean[0]), np.full(n, (PRIOR_SPREAD * fit.scale.spread[0]) ** 2)
+    total = 0.0
+    for gap, value in zip(np.diff(data.times, prepend=data.times[0]), data.values[:, 0], strict=True):
+        left = np.full(n, gap)
+        while (left > 0).any():
+            dwell = rng.exponential(size=n) / fit.rates.sum(1)[modes]
+            stay, a = np.minimum(dwell, left), drift[modes]
+            mean = np.exp(a * stay) * mean + offset[modes] / a * np.expm1(a * stay)
+            spread = np.exp(2 * a * stay) * spread + dispersion[modes] / (2 * a) * np.expm1(2 * a * stay)
+            modes = np.where(dwell < left, 1 - modes, modes)
+            left = left - stay
+        variance = spread + fit.noise[0, 0]
+        weight = np.exp(-0.5 * (value - mean) ** 2 / variance) / np.sqrt(2 * np.pi * variance)
+        total += np.log(weight.mean())
+        gain = spread / variance
+        mean, spread = mean + gain * (value - mean), spread * (1 - gain)
+        drawn = np.searchsorted(np.cumsum(weight) / weight.sum(), (rng.random() + np.arange(n)) / n).clip(0, n - 1)
+        modes, mean, spread = modes[drawn], mean[drawn], spread[drawn]
+    return total
+
+
 def test_the_same_seed_finds_the_same(fit):
     np.testing.assert_array_equal(fit_koehs(DATA.data, 2, **SETTINGS).elbo, fit.elbo)
 
@@ -205,11 +238,6 @@ def test_what_was_not_observed_does_not_matter(fit):
     assert with_holes.elbo == pytest.approx(without.elbo, abs=0.3)
     np.testing.assert_allclose(with_holes.level[holed.mask[:, 0]], without.level, atol=0.1)
     assert np.isfinite(with_holes.level).all()
-
-
-def test_finer_steps_hardly_change_the_bound(fit):
-    coarse, fine = (replace(fit, substeps=n).posterior(DATA.data).elbo for n in (2, 4))
-    assert coarse == pytest.approx(fine, abs=0.5)
 
 
 def test_several_series_and_features():
@@ -267,6 +295,12 @@ def test_few_shapes():
 
 
 # ---- longer
+
+
+@pytest.mark.slow
+def test_finer_steps_hardly_change_the_bound(fit):
+    coarse, fine = (replace(fit, substeps=n).posterior(DATA.data).elbo for n in (4, 16))
+    assert coarse == pytest.approx(fine, abs=0.5)
 
 
 @pytest.mark.slow

@@ -46,7 +46,6 @@ def first_all(theta: Parameters, steps: Steps) -> Array:
     return of_all(theta, moves(theta, steps.lengths), steps.kind, steps.values, steps.mask)
 
 
-@jax.jit
 def em_round(theta: Parameters, log_q: Array, steps: Steps) -> tuple[Parameters, Array, Array]:
     """An E step, an M step, and the bound between them."""
     swept = swept_all(theta, log_q, steps)

@@ -60,6 +60,7 @@ def gathered_paths(swept: Swept, steps: Steps) -> Paths:
     return Paths(*(by_kind(part) for part in parts))
 
 
+@jax.jit
 def maximised(theta: Parameters, swept: Swept, steps: Steps) -> Parameters:
     """New parameters, none of which is worse: closed forms, and Newton steps for the drift and its dispersion."""
     paths = gathered_paths(swept, steps)
@@ -132,8 +133,12 @@ def _best_diffusion(drift: Array, offset: Array, dispersion: Array, paths, lengt
         square = square + weight[:, None, None] * outer(shift, shift)
         return 0.5 * (weight * log_det + (precision * square).sum((-1, -2))).sum() / jnp.maximum(weight.sum(), 1e-9)
 
+    def slope_twice(packed):
+        slope = jax.jacfwd(loss)(packed)
+        return slope, slope
+
     def newton(packed, _):
-        slope, bend = jax.jacfwd(loss)(packed), jax.jacfwd(jax.jacfwd(loss))(packed)
+        bend, slope = jax.jacfwd(slope_twice, has_aux=True)(packed)
         values, vectors = jnp.linalg.eigh(bend)
         size = jnp.maximum(jnp.abs(values), STIFFEST * jnp.abs(values).max() + 1e-12)
         step = jnp.clip(-vectors @ ((vectors.T @ slope) / size), -FURTHEST, FURTHEST)
