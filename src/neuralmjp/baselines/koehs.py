@@ -9,11 +9,11 @@ linear drift of Y for each mode and time, moments of Y in each mode, backward mu
 observations, and variational EM for all parameters. Since the posterior's drift is linear and its rates do not look at
 Y, the moments of Y in each mode close, jumps included, and the objective needs no others: it is a true bound.
 
-Ours is how it is computed. Time is cut into steps in which the mode jumps first and the level then moves by the exact
-law of its linear diffusion (`koehs_model`): for one mode the bound is the log-likelihood, whatever the step. Instead of
-gradients with a line search, the posterior is found by sweeps that never lower the bound (`koehs_sweep`). The level at
-the first observation has a broad Gaussian law that is not learned. Noise and dispersion have floors, because a mode
-without noise that meets two observations makes the likelihood infinite.
+Ours is how it is computed, worked out anew and not from their code. Time is cut into steps where the mode jumps first
+and the level then moves by the exact law of its linear diffusion (`koehs_model`): for one mode the bound is the
+log-likelihood, whatever the step. Instead of gradients with a line search, the posterior is found by sweeps that never
+lower the bound (`koehs_sweep`). The level at the first observation has a broad Gaussian law that is not learned. Noise
+and dispersion have floors, because a mode without noise that meets two observations makes the likelihood infinite.
 """
 
 import time
