@@ -13,7 +13,7 @@ from neuralmjp import InputError
 from neuralmjp.baselines import fit_koehs
 from neuralmjp.baselines.koehs_climb import em_round, first_all, settled, swept_all
 from neuralmjp.baselines.koehs_maximise import gathered_paths
-from neuralmjp.baselines.koehs_model import Parameters, diffused
+from neuralmjp.baselines.koehs_model import FASTEST, Parameters, diffused, slowed
 from neuralmjp.baselines.koehs_start import start
 from neuralmjp.baselines.koehs_steps import Scale, lay_out, rounded_up, scale_of
 from neuralmjp.baselines.koehs_sweep import PRIOR_SPREAD
@@ -135,6 +135,15 @@ def test_a_step_of_any_length(length):
         keep = wanted[0] @ keep
     for one, other in zip(found, (keep, shift, spread), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-8, atol=1e-13)
+
+
+def test_a_level_that_forgets_at_once_stays_finite():
+    """White noise is a diffusion without memory: EM runs that way for as long as it is let."""
+    theta, steps = small(2, 1)
+    fast = slowed(theta._replace(drift=1e6 * theta.drift, offset=1e6 * theta.offset, dispersion=1e6 * theta.dispersion))
+    assert float(jnp.abs(fast.drift).max()) <= FASTEST * (1 + 1e-12)
+    np.testing.assert_allclose(fast.offset / fast.drift[..., 0], theta.offset / theta.drift[..., 0])
+    assert np.isfinite(settled(fast, steps).bound).all()
 
 
 def test_sweeps_and_m_steps_only_raise_the_bound():

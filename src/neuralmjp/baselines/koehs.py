@@ -28,8 +28,8 @@ from ..mjp import mfpt, stationary_distribution, timescales
 from ..mjp.precision import in_double_precision
 from ..timeseries import TimeSeries
 from .koehs_climb import Climbed, Progress, begin, climb, settled, swept_all
-from .koehs_maximise import LEAST_DISPERSION, LEAST_NOISE
-from .koehs_model import Parameters
+from .koehs_maximise import LEAST_NOISE
+from .koehs_model import LEAST_DISPERSION, Parameters
 from .koehs_start import start
 from .koehs_steps import Grid, Scale, lay_out, scale_of
 
@@ -107,6 +107,10 @@ class KoehsFit:
         _check_values(data, self.levels.shape[1])
         grid = lay_out(data, self.scale, self.substeps)
         swept = settled(self.scaled, grid.steps)
+        if not np.isfinite(np.asarray(swept.bound)).all():
+            raise InputError(
+                "these data have no finite bound under the fit: look for values far from those it has seen"
+            )
         law = np.exp(grid.at_observations(np.asarray(swept.nodes.log_law)))
         mean = grid.at_observations(np.asarray(swept.nodes.mean))
         spread = np.diagonal(grid.at_observations(np.asarray(swept.nodes.spread)), axis1=-2, axis2=-1)

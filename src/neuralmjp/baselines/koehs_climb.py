@@ -8,8 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from .koehs_maximise import LEAST_DISPERSION, LEAST_NOISE, maximised
-from .koehs_model import Parameters, moves
+from .koehs_maximise import LEAST_NOISE, maximised
+from .koehs_model import LEAST_DISPERSION, Parameters, moves, slowed
 from .koehs_steps import Steps
 from .koehs_sweep import Swept, first_jumps, sweep
 
@@ -106,12 +106,13 @@ def _free(theta: Parameters) -> Parameters:
 
 
 def _limited(free: Parameters) -> Parameters:
-    return free._replace(
+    theta = free._replace(
         rates=jnp.exp(free.rates) * (1 - jnp.eye(len(free.rates))),
         initial=jax.nn.softmax(free.initial),
         dispersion=_squared(free.dispersion, LEAST_DISPERSION),
         noise=_squared(free.noise, LEAST_NOISE),
     )
+    return slowed(theta)
 
 
 def _root(square: Array, least: float) -> Array:

@@ -8,13 +8,23 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..mjp import generator_from_rates
-from .koehs_model import Parameters, applied, diffused, inverse, jump_logs, outer, product, transposed
+from .koehs_model import (
+    LEAST_DISPERSION,
+    Parameters,
+    applied,
+    diffused,
+    inverse,
+    jump_logs,
+    outer,
+    product,
+    slowed,
+    transposed,
+)
 from .koehs_steps import Steps
 from .koehs_sweep import Belief, Swept, seen_precision
 
 LEAST_INITIAL = 1e-3
 LEAST_NOISE = 1e-4  # variance, in units of the variance of all values: a noise of 1 % of their spread
-LEAST_DISPERSION = 1e-4  # variance gathered in a median gap, in the same units
 LEAST_JUMPS = 1e-3  # expected in all data: a rate that nothing speaks for is not quite zero
 NEWTON_STEPS = 2
 FACTORS = 0.5 ** np.arange(8)
@@ -69,7 +79,7 @@ def maximised(theta: Parameters, swept: Swept, steps: Steps) -> Parameters:
     drift, offset, dispersion = diffusion(theta.drift, theta.offset, theta.dispersion, paths[:-1], lengths)
     law = jnp.exp(swept.nodes.log_law[:, 0]).mean(0)
     law = jnp.maximum(law, LEAST_INITIAL)
-    return Parameters(
+    best = Parameters(
         rates=_best_rates(theta.rates, paths.jumps, lengths),
         initial=law / law.sum(),
         drift=drift,
@@ -77,6 +87,7 @@ def maximised(theta: Parameters, swept: Swept, steps: Steps) -> Parameters:
         dispersion=dispersion,
         noise=_best_noise(theta.noise, swept.nodes, steps),
     )
+    return slowed(best)
 
 
 def _best_rates(rates: Array, jumps: Array, lengths: Array) -> Array:

@@ -10,6 +10,8 @@ from ..mjp import generator_from_rates
 
 TERMS = 6  # of a power series, for a step halved as many times as this:
 HALVINGS = 8
+LEAST_DISPERSION = 1e-4  # variance gathered in a median gap, in units of the variance of all values
+FASTEST = 60.0  # relaxation of a level per median gap: it forgets all between neighbouring observations
 LEAST_PROBABILITY = 1e-300  # of a transition, so that its logarithm is a number
 
 
@@ -22,6 +24,21 @@ class Parameters(NamedTuple):
     offset: Float[Array, "state feature"]
     dispersion: Float[Array, "state feature feature"]
     noise: Float[Array, "feature feature"]  # covariance of the observations around Y
+
+
+def slowed(theta: Parameters) -> Parameters:
+    """No level faster than white noise: beyond that data say nothing of its speed, and exponentials overflow.
+
+    Rest and spread of the level stay what they are.
+    """
+    speed = jnp.abs(theta.drift).sum(-1).max(-1)
+    share = jnp.minimum(1.0, FASTEST / jnp.maximum(speed, 1e-12))[:, None]
+    floor = LEAST_DISPERSION * jnp.eye(theta.offset.shape[-1])
+    return theta._replace(
+        drift=theta.drift * share[..., None],
+        offset=theta.offset * share,
+        dispersion=floor + (theta.dispersion - floor) * share[..., None],
+    )
 
 
 class Moves(NamedTuple):
@@ -64,13 +81,17 @@ def inverse(a: Float[Array, "*a x x"]) -> tuple[Float[Array, "*a x x"], Float[Ar
 
 
 def diffused(
-    drift: Float[Array, "*s x x"], offset: Float[Array, "*s x"], dispersion: Float[Array, "*s x x"], length: Array
+    drift: Float[Array, "*s x x"],
+    offset: Float[Array, "*s x"],
+    dispersion: Float[Array, "*s x x"],
+    length: Array,
+    halvings: int = HALVINGS,
 ) -> tuple[Float[Array, "*t x x"], Float[Array, "*t x"], Float[Array, "*t x x"]]:
     """Exact law of a linear diffusion after a time: exp(A h), its integral times b, and the covariance gathered.
 
     Power series for a tiny part of the step, then doubled: what two steps in a row do is one step of twice the length.
     """
-    h = (length / 2.0**HALVINGS)[..., None, None]
+    h = (length / 2.0**halvings)[..., None, None]
     first = (jnp.eye(drift.shape[-1]) * jnp.ones_like(h), offset * h[..., 0], dispersion * h)
 
     def add(carry, n):
@@ -90,7 +111,7 @@ def diffused(
         return (product(keep, keep), moved, gathered), None
 
     (_, total), _ = jax.lax.scan(add, (first, first), jnp.arange(1.0, TERMS + 1))
-    return jax.lax.scan(double, total, None, length=HALVINGS)[0]
+    return jax.lax.scan(double, total, None, length=halvings)[0]
 
 
 def jump_logs(

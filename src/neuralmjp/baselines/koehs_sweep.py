@@ -20,7 +20,7 @@ from jaxtyping import Array, Float, Int
 from .koehs_model import Moves, Parameters, applied, diffused, inverse, outer, product, transposed
 
 LOG_2PI = 1.8378770664093453
-LONG = 30.0  # median gaps
+LONG, FINELY = 30.0, 14  # median gaps, and how often they are halved
 FARTHEST = 10.0  # that a mode may rest from the middle of the values, for a first guess
 PRIOR_SPREAD = 2.0  # of the level at first, in units of the spread of all values
 
@@ -188,7 +188,7 @@ def first_jumps(
 
 def resting(theta: Parameters) -> tuple[Float[Array, "state feature"], Float[Array, "state feature feature"]]:
     """Mean and covariance of the level in each mode after a time that is long to it, or long to us."""
-    long = jax.vmap(lambda a, b, q: diffused(a, b, q, jnp.asarray(LONG)))
+    long = jax.vmap(lambda a, b, q: diffused(a, b, q, jnp.asarray(LONG), FINELY))
     _, shift, spread = long(theta.drift, theta.offset, theta.dispersion)
     size = jnp.abs(spread).max((-1, -2), keepdims=True)
     return jnp.clip(shift, -FARTHEST, FARTHEST), spread * jnp.minimum(1.0, FARTHEST / size)

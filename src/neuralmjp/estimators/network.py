@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
+import jax
 import numpy as np
 
 from ..emissions.readings import Noise, Readings
@@ -25,6 +26,8 @@ from .lattice import assemble_network
 
 Engine = Literal["auto", "exact", "neural", "meanfield"]
 MOST_WORK = 2e9  # cells times substeps of one evaluation, beyond which a fit takes hours
+# The same for the exact likelihood of what a mean field found: some five seconds an evaluation, of which it takes several.
+MOST_AFTERWARDS = {"cpu": 2e7, "gpu": 1e9}
 
 
 @dataclass
@@ -154,7 +157,7 @@ class NetworkMJP(Choices):
     def fitted(self, data: TimeSeries, trained: CoupledTrained) -> FittedNetwork:
         """What training found, as people use it, with intervals; exact likelihood where the box is not too large."""
         data, readings = self._checked(data)
-        tractable = self._chosen(data, readings)[0] == "exact"
+        tractable = self._affordable(data, readings)
         return fitted_by_networks(
             trained, data, tractable=tractable, initial=self.initial, seed=self.seed, intervals=self.intervals
         )
@@ -175,7 +178,7 @@ class NetworkMJP(Choices):
                 readings,
                 initial=self.initial,
                 start=self.start,
-                tractable=self._chosen(data, readings)[0] == "exact",
+                tractable=self._affordable(data, readings),
                 seed=self.seed,
                 intervals=self.intervals,
                 progress=progress,
@@ -227,8 +230,18 @@ class NetworkMJP(Choices):
         cells = int(np.prod(self.network.box, dtype=float))
         if cells > MOST_CELLS:
             return "neural", f"the box has {cells:.1e} cells, more than {MOST_CELLS:.0e} for the exact engine"
-        place = crude_start(data, self.network.events(), readings)
-        work = Likelihood(data, self.network, readings, self.initial).work(*place)
+        work = self._work(data, readings)
         if work > MOST_WORK:
             return "neural", f"{work:.1e} cells x substeps are more than {MOST_WORK:.0e} for the exact engine"
         return "exact", f"the likelihood is tractable: {work:.1e} cells x substeps"
+
+    def _affordable(self, data: TimeSeries, readings: Readings) -> bool:
+        """Whether to take the exact likelihood of what a mean field found, and its intervals."""
+        if np.prod(self.network.box, dtype=float) > MOST_CELLS:
+            return False
+        return self._work(data, readings) <= MOST_AFTERWARDS.get(jax.default_backend(), MOST_AFTERWARDS["gpu"])
+
+    def _work(self, data: TimeSeries, readings: Readings) -> float:
+        """Cells times substeps of one evaluation of the exact likelihood."""
+        place = crude_start(data, self.network.events(), readings)
+        return Likelihood(data, self.network, readings, self.initial).work(*place)
