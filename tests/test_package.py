@@ -51,6 +51,7 @@ LAYERS |= {
     "estimators": MODEL | {"systems", "exact", "baselines", "training", "fitted", "fitted_network", "estimators"},
 }
 LAYERS["experiments"] = LAYERS["estimators"] - {"exact"} | {"objective", "plots", "io", "preprocess", "experiments"}
+LAYERS["comparison"] = LAYERS["estimators"] - {"exact"} | {"fitted_files", "io", "preprocess", "comparison"}
 NEURAL = ("encoders", "posteriors", "training", "objective", "priors.generator")
 
 

@@ -9,33 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
+from . import cli_types as given
 from ._version import __version__
-from .cli_types import (
-    DataFile,
-    Drift,
-    EmissionName,
-    Encoder,
-    Engine,
-    Grid,
-    Hum,
-    Initial,
-    LevelsOption,
-    MeasuredData,
-    NoHeader,
-    Noise,
-    OnlyRows,
-    Posterior,
-    Preset,
-    Refine,
-    RunFolder,
-    Seed,
-    SeriesColumn,
-    StoredNoHeader,
-    Thin,
-    TimeColumn,
-    TimeUnit,
-    ValueColumns,
-)
 from .errors import InputError
 
 app = typer.Typer(
@@ -74,7 +49,7 @@ def options(
 @app.command()
 def demo(
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for data and figure.")] = Path("demo"),
-    seed: Seed = 0,
+    seed: given.Seed = 0,
 ) -> None:
     """Simulate a noisy three-level channel, find its rates, and draw it."""
     from .commands import demo as command
@@ -98,7 +73,8 @@ def simulate(
         int | None, typer.Option("--length", metavar="L", help="Observations per series; default: the paper's.")
     ] = None,
     grid: Annotated[
-        Grid | None, typer.Option("--grid", help="Observation times; default: irregular, or regular for recordings.")
+        given.Grid | None,
+        typer.Option("--grid", help="Observation times; default: irregular, or regular for recordings."),
     ] = None,
     duration: Annotated[
         float | None, typer.Option("--duration", metavar="T", help="Time span of a series; default: the paper's.")
@@ -109,7 +85,7 @@ def simulate(
     truth: Annotated[
         Path | None, typer.Option("--truth", metavar="FILE", help="Also write the hidden states, row for row.")
     ] = None,
-    seed: Seed = 0,
+    seed: given.Seed = 0,
 ) -> None:
     """Simulate a system whose truth is known, exactly."""
     from .commands import simulate as command
@@ -129,12 +105,12 @@ def simulate(
 
 @app.command()
 def describe(
-    data: DataFile,
-    series: SeriesColumn = None,
-    time: TimeColumn = None,
-    values: ValueColumns = None,
-    time_unit: TimeUnit = None,
-    no_header: NoHeader = False,
+    data: given.DataFile,
+    series: given.SeriesColumn = None,
+    time: given.TimeColumn = None,
+    values: given.ValueColumns = None,
+    time_unit: given.TimeUnit = None,
+    no_header: given.NoHeader = False,
     states: Annotated[
         int | None, typer.Option("--states", metavar="K", help="Also check that the data can bear K states.")
     ] = None,
@@ -152,92 +128,39 @@ def describe(
 
 @app.command()
 def fit(
-    data: DataFile,
-    states: Annotated[
-        int | None, typer.Option("--states", metavar="K", help="Number of hidden states; not for a reaction network.")
-    ] = None,
-    engine: Annotated[
-        Engine, typer.Option("--engine", help="auto takes the best engine; meanfield is for reaction networks.")
-    ] = Engine.auto,
-    emission: EmissionName = "auto",
-    prior: Annotated[
-        str,
-        typer.Option(
-            "--prior",
-            metavar="NAME",
-            help="free, reversible, MASK.csv of allowed jumps, a system, or the file of a reaction network.",
-        ),
-    ] = "free",
-    initial: Annotated[
-        Initial | None,
-        typer.Option("--initial", help="Law at a first observation: free (default), stationary; network: flat, start."),
-    ] = None,
-    noise: Annotated[
-        Noise | None, typer.Option("--noise", help="network: how counts are read; default: as the network says.")
-    ] = None,
-    noise_scale: Annotated[
-        float | None, typer.Option("--noise-scale", metavar="X", help="network: noise that is known, not learned.")
-    ] = None,
-    seen: Annotated[
-        str | None, typer.Option("--seen", metavar="A,B+C", help="network: species, or sum of them, in each value.")
-    ] = None,
-    levels: LevelsOption = None,
-    hum: Hum = None,
-    drift: Drift = 0,
-    thin: Thin = 1,
-    series: SeriesColumn = None,
-    time: TimeColumn = None,
-    values: ValueColumns = None,
-    time_unit: TimeUnit = None,
-    no_header: NoHeader = False,
-    restarts: Annotated[
-        int | None,
-        typer.Option(
-            "--restarts", metavar="R", min=1, help="Starts; default 5, or 1 if states are seen or for neural."
-        ),
-    ] = None,
-    seed: Seed = 0,
-    posterior: Annotated[
-        Posterior | None,
-        typer.Option("--posterior", help="neural: tilted (default), or paper, the published model with its bias."),
-    ] = None,
-    preset: Annotated[
-        Preset | None, typer.Option("--preset", help="neural: sizes for a laptop (default) or the published ones.")
-    ] = None,
-    encoder: Annotated[
-        Encoder | None, typer.Option("--encoder", help="neural: network that reads a series; default: the preset's.")
-    ] = None,
-    steps: Annotated[
-        int | None, typer.Option("--steps", metavar="N", min=1, help="neural: most training steps.")
-    ] = None,
-    changes: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set", metavar="NAME=VALUE", help="neural: change any choice of the training, such as width=32; repeat."
-        ),
-    ] = None,
-    refine: Annotated[
-        Refine | None, typer.Option("--refine", help="neural: finish rates and emission with the exact engine.")
-    ] = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="neural: go on from the last checkpoint in --out DIR.")
-    ] = False,
-    exact_entry: Annotated[
-        float | None, typer.Option("--exact-entry", metavar="STATE", help="Absorbing state entered at the time given.")
-    ] = None,
-    first_known: Annotated[bool, typer.Option("--first-known", help="First observations are read truly.")] = False,
-    misread: Annotated[
-        Path | None, typer.Option("--misread", metavar="MASK.csv", help="Which labels (columns) each state can show.")
-    ] = None,
-    censored: Annotated[
-        list[str] | None,
-        typer.Option("--censored", metavar="CODE=S,S", help="A label that means one of several states."),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", metavar="DIR", help="Folder for the fitted model; neural: also checkpoint, history.csv."),
-    ] = None,
-    json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the result as JSON.")] = None,
+    data: given.DataFile,
+    states: given.States = None,
+    engine: given.EngineName = given.Engine.auto,
+    emission: given.EmissionName = "auto",
+    prior: given.PriorName = "free",
+    initial: given.InitialLaw = None,
+    noise: given.NoiseKind = None,
+    noise_scale: given.NoiseScale = None,
+    seen: given.Seen = None,
+    levels: given.LevelsOption = None,
+    hum: given.Hum = None,
+    drift: given.Drift = 0,
+    thin: given.Thin = 1,
+    series: given.SeriesColumn = None,
+    time: given.TimeColumn = None,
+    values: given.ValueColumns = None,
+    time_unit: given.TimeUnit = None,
+    no_header: given.NoHeader = False,
+    restarts: given.Restarts = None,
+    seed: given.Seed = 0,
+    posterior: given.PosteriorName = None,
+    preset: given.PresetName = None,
+    encoder: given.EncoderName = None,
+    steps: given.Steps = None,
+    changes: given.Changes = None,
+    refine: given.RefineBy = None,
+    resume: given.Resume = False,
+    exact_entry: given.ExactEntry = None,
+    first_known: given.FirstKnown = False,
+    misread: given.Misread = None,
+    censored: given.Censored = None,
+    out: given.FitFolder = None,
+    json_file: given.JsonFile = None,
 ) -> None:
     """Find the jump rates of a hidden process, with intervals."""
     from .commands import fit as command
@@ -280,14 +203,14 @@ def fit(
 
 @app.command()
 def decode(
-    run: RunFolder,
-    data: DataFile,
+    run: given.RunFolder,
+    data: given.DataFile,
     out: Annotated[Path, typer.Option("--out", metavar="FILE", help="Where to write: .csv, .parquet or .npz.")],
-    series: SeriesColumn = None,
-    time: TimeColumn = None,
-    values: ValueColumns = None,
-    time_unit: TimeUnit = None,
-    no_header: StoredNoHeader = None,
+    series: given.SeriesColumn = None,
+    time: given.TimeColumn = None,
+    values: given.ValueColumns = None,
+    time_unit: given.TimeUnit = None,
+    no_header: given.StoredNoHeader = None,
 ) -> None:
     """Write what was hidden at every observation: the most likely state and the probability of each, or counts.
 
@@ -301,8 +224,8 @@ def decode(
 
 @app.command()
 def predict(
-    run: RunFolder,
-    data: DataFile,
+    run: given.RunFolder,
+    data: given.DataFile,
     until: Annotated[
         float | None, typer.Option("--until", metavar="T", help="Forecast up to this time, in steps of a median gap.")
     ] = None,
@@ -316,12 +239,12 @@ def predict(
     out: Annotated[
         Path | None, typer.Option("--out", metavar="FILE", help="Where to write: .csv, .parquet or .npz.")
     ] = None,
-    series: SeriesColumn = None,
-    time: TimeColumn = None,
-    values: ValueColumns = None,
-    time_unit: TimeUnit = None,
-    no_header: StoredNoHeader = None,
-    seed: Seed = 0,
+    series: given.SeriesColumn = None,
+    time: given.TimeColumn = None,
+    values: given.ValueColumns = None,
+    time_unit: given.TimeUnit = None,
+    no_header: given.StoredNoHeader = None,
+    seed: given.Seed = 0,
 ) -> None:
     """Forecast each series after its last observation: for every value the mean and 5, 50, 95 % quantiles.
 
@@ -343,20 +266,20 @@ def reproduce(
         ),
     ],
     preset: Annotated[
-        Preset, typer.Option("--preset", help="quick takes minutes on a laptop; paper has the published sizes.")
-    ] = Preset.quick,
+        given.Preset, typer.Option("--preset", help="quick takes minutes on a laptop; paper has the published sizes.")
+    ] = given.Preset.quick,
     seeds: Annotated[
         int | None, typer.Option("--seeds", metavar="N", min=1, help="Runs per row; default 1, or 5 as published.")
     ] = None,
-    seed: Seed = 0,
+    seed: given.Seed = 0,
     json_file: Annotated[
         Path | None, typer.Option("--json", metavar="FILE", help="Write every number, seconds and device as JSON.")
     ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", metavar="DIR", help="Draw the paper's figures into this folder.")
     ] = None,
-    only: OnlyRows = None,
-    data: MeasuredData = None,
+    only: given.OnlyRows = None,
+    data: given.MeasuredData = None,
 ) -> None:
     """Run an experiment of the paper again and print its tables beside ours."""
     from .commands import reproduce as command
@@ -364,6 +287,61 @@ def reproduce(
     rows = None if only is None else [row.strip() for row in only.split(",")]
     command.run(
         experiment, preset=preset.value, n_runs=seeds, seed=seed, json_file=json_file, out=out, only=rows, data=data
+    )
+
+
+@app.command()
+def compare(
+    data: given.DataFile,
+    states: Annotated[int, typer.Option("--states", metavar="K", help="Number of hidden states.")],
+    methods: given.Methods = "exact,neural,msm,hmm",
+    seeds: Annotated[int, typer.Option("--seeds", metavar="N", min=1, help="Fits of every method.")] = 1,
+    emission: given.EmissionName = "auto",
+    prior: Annotated[str, typer.Option("--prior", metavar="NAME", help="exact, neural: free or reversible.")] = "free",
+    initial: given.InitialLaw = None,
+    lag: given.Lag = None,
+    angles: given.Angles = False,
+    held_out: given.HeldOut = 0.2,
+    changes: given.MethodChanges = None,
+    truth: given.TruthFile = None,
+    jobs: given.Jobs = None,
+    limit: given.Limit = None,
+    thin: given.Thin = 1,
+    series: given.SeriesColumn = None,
+    time: given.TimeColumn = None,
+    values: given.ValueColumns = None,
+    time_unit: given.TimeUnit = None,
+    no_header: given.NoHeader = False,
+    seed: given.Seed = 0,
+    out: given.CompareFolder = None,
+    json_file: given.JsonFile = None,
+) -> None:
+    """Fit the same data by several methods: timescales, laws, passage times, accuracy and cost in one table."""
+    from .commands import compare as command
+    from .io import read
+    from .preprocess import thinned
+
+    columns = {"series": series, "time": time, "values": values, "time_unit": time_unit, "header": not no_header}
+    command.run(
+        thinned(read(data, **columns), thin),  # type: ignore[arg-type]
+        states,
+        [name.strip() for name in methods.split(",") if name.strip()],
+        changes=changes or [],
+        truth=None if truth is None else thinned(read(truth), thin),
+        choices={
+            "seeds": seeds,
+            "seed": seed,
+            "emission": emission,
+            "prior": prior,
+            "initial": _word(initial) or "free",
+            "lag": lag,
+            "angles": angles,
+            "held_out": held_out,
+            "jobs": jobs,
+            "limit": limit,
+        },
+        out=out,
+        json_file=json_file,
     )
 
 

@@ -26,7 +26,7 @@ from .lattice import assemble_network
 
 Engine = Literal["auto", "exact", "neural", "meanfield"]
 MOST_WORK = 2e9  # cells times substeps of one evaluation, beyond which a fit takes hours
-# The same for the exact likelihood of what a mean field found: some five seconds an evaluation, of which it takes several.
+# The same for the exact likelihood of what a mean field found: some five seconds for each of several evaluations.
 MOST_AFTERWARDS = {"cpu": 2e7, "gpu": 1e9}
 
 

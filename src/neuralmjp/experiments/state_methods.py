@@ -2,33 +2,36 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
+from .. import mjp
+from ..baselines.koehs import fit_koehs
 from ..estimators import ExactMJP, NeuralMJP
-from ..fitted import FittedMJP
 from ..mjp.interval import Interval
 from ..timeseries import TimeSeries
 from ..training.trained import VISITED, alone
 from .runs import columns_over_runs
 from .tables import Line, Progress
 
-Told = Callable[[FittedMJP], Sequence[float]]  # the numbers of a row
+KOEHS_HERE = "Koehs, as here"
+Told = Callable[[Any], Sequence[float]]  # the numbers of a row, from a fitted model
 
 
 @dataclass(frozen=True)
 class Runs:
     """One method: a fitted model per run, what they took together, and how the best ended."""
 
-    models: tuple[FittedMJP, ...]
+    models: tuple[Any, ...]  # FittedMJP, or what a baseline returns: it has rates
     seconds: float
     message: str
 
     @property
     def collapsed(self) -> int:
         """Runs in which a state is as good as never visited."""
-        return int(sum(one.stationary_distribution.mean.min() < VISITED for one in self.models))
+        return int(sum(np.asarray(mjp.stationary_distribution(one.rates)).min() < VISITED for one in self.models))
 
     def line(self, method: str, columns: Sequence[str], told: Told, decimals: Sequence[int]) -> Line:
         """Mean and spread over the runs."""
@@ -46,6 +49,12 @@ def by_networks(estimator: NeuralMJP, data: TimeSeries, progress: Progress) -> R
 def over_data(estimator: ExactMJP | NeuralMJP, data: Sequence[TimeSeries], progress: Callable[[int], Progress]) -> Runs:
     """One fit to each of several data sets."""
     models = tuple(estimator.fit(one, progress(k)) for k, one in enumerate(data))
+    return Runs(models, sum(one.seconds for one in models), models[-1].message)
+
+
+def by_koehs(data: Sequence[TimeSeries], n_states: int, progress: Callable[[int], Progress], substeps: int = 4) -> Runs:
+    """A switching diffusion by variational EM, which has no intervals."""
+    models = tuple(fit_koehs(one, n_states, substeps=substeps, progress=progress(k)) for k, one in enumerate(data))
     return Runs(models, sum(one.seconds for one in models), models[-1].message)
 
 
