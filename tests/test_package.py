@@ -24,19 +24,20 @@ INSTALLED = metadata.packages_distributions()
 # What each layer may import of the package; a layer above all others is not listed.
 LAYERS = {
     "errors": set(),
+    "units": {"errors"},
     "_version": set(),
     "mjp": {"errors", "mjp"},
     "checks": {"errors", "timeseries"},  # the class it checks, for the type alone
     "preprocess": {"errors", "timeseries"},
     "batches": {"errors", "timeseries"},
     "timeseries": {"errors", "checks", "batches", "io", "timeseries"},  # io only inside functions
-    "io": {"errors", "checks", "timeseries", "io"},
+    "io": {"errors", "units", "checks", "timeseries", "preprocess", "io"},  # preprocess: decimation, when asked for
     "systems": {"errors", "mjp", "timeseries", "emissions", "systems"},  # emissions: how counts are read
     "plots": {"errors", "mjp", "timeseries", "plots"},
     "encoders": {"errors", "encoders"},
     "objective": set(),
     "priors": {"errors", "mjp", "systems", "encoders", "priors"},  # encoders: for the generator network alone
-    "emissions": {"errors", "mjp", "timeseries", "emissions"},
+    "emissions": {"errors", "units", "mjp", "timeseries", "emissions"},
     "posteriors": {"errors", "mjp", "systems", "emissions", "encoders", "objective", "posteriors"},
 }
 MODEL = {"errors", "mjp", "timeseries", "priors", "emissions"}

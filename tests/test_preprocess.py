@@ -5,7 +5,7 @@ import pytest
 
 from neuralmjp import TimeSeries
 from neuralmjp.errors import InputError
-from neuralmjp.preprocess import shortened, sine_cosine, thinned, to_unit_interval, without_burn_in
+from neuralmjp.preprocess import decimated, shortened, sine_cosine, thinned, to_unit_interval, without_burn_in
 
 
 def two_series():
@@ -55,3 +55,35 @@ def test_there_and_back():
     np.testing.assert_allclose(scale.back(unit.values), data.values)
     with pytest.raises(InputError, match="never changes"):
         to_unit_interval(TimeSeries.from_arrays(np.arange(3.0), np.ones(3), value_names=("flat",)))
+
+
+class TestDecimated:
+    """A low-pass filter that moves nothing, then every n-th sample."""
+
+    def test_slow_waves_stay_where_they_are(self):
+        times = np.arange(4000) / 1000
+        slow = np.cos(2 * np.pi * 3 * times)
+        data = decimated(TimeSeries.from_arrays(times, slow), 10)
+        np.testing.assert_array_equal(data.times, times[::10])
+        np.testing.assert_allclose(data.values[5:-5, 0], slow[::10][5:-5], atol=3e-3)
+
+    def test_fast_waves_are_not_aliased(self):
+        """97 Hz seen 100 times a second would look like 3 Hz."""
+        times = np.arange(4000) / 1000
+        data = decimated(TimeSeries.from_arrays(times, np.cos(2 * np.pi * 97 * times)), 10)
+        assert np.abs(data.values[5:-5]).max() < 0.01
+
+    def test_levels_reach_the_ends(self):
+        data = decimated(
+            TimeSeries.from_arrays([np.arange(11.0), np.arange(30.0)], [np.full(11, -40.0), np.full(30, 7.0)]), 4
+        )
+        np.testing.assert_allclose(data.values[:, 0], [-40.0] * 3 + [7.0] * 8, rtol=1e-3)
+        assert data.lengths.tolist() == [3, 8]
+
+    def test_refused(self):
+        with pytest.raises(InputError, match="equal distances, but those of series '0' are not"):
+            decimated(TimeSeries.from_arrays([0.0, 1.0, 3.0], [1.0, 2.0, 3.0]), 2)
+        with pytest.raises(InputError, match="some are missing"):
+            decimated(TimeSeries.from_arrays([0.0, 1.0, 2.0], [1.0, np.nan, 3.0]), 2)
+        with pytest.raises(InputError, match="n at least 1; got 0"):
+            decimated(TimeSeries.from_arrays([0.0, 1.0], [1.0, 2.0]), 0)

@@ -100,11 +100,15 @@ class TestLayouts:
 # text, options, message after the path
 BAD_TABLES = {
     "missing column": ("time,x\n0,1\n", {"values": "y"}, ": no column 'y'; the columns are 'time', 'x'"),
-    "no time": ("t,x\n0,1\n", {}, ": no column 'time'; name the column of times with --time; the columns are 't', 'x'"),
+    "no time": (
+        "t,x\n0,1\n",
+        {},
+        ": no column 'time'; name the column of times with --time, or give --rate; the columns are 't', 'x'",
+    ),
     "no header": (
         "0.1,1\n0.2,2\n",
         {},
-        ": no column 'time'; name the column of times with --time; the columns are '0.1', '1'; "
+        ": no column 'time'; name the column of times with --time, or give --rate; the columns are '0.1', '1'; "
         "use --no-header if the first line holds data",
     ),
     "header in spite of header=False": (
@@ -233,7 +237,9 @@ class TestRealFiles:
 
     def test_panel_without_its_columns_named(self, shared_data):
         path = shared_data / "panel" / "cav.csv"
-        with pytest.raises(InputError, match=r"no column 'time'; name the column of times with --time; .*'years'"):
+        with pytest.raises(
+            InputError, match=r"no column 'time'; name the column of times with --time, or give --rate; .*'years'"
+        ):
             read(path)
         with pytest.raises(InputError, match=r"line 9, column 'years': .* name the column of series with --series"):
             read(path, time="years", values="state")

@@ -70,7 +70,7 @@ def test_message(case, path):
 
 def test_columns_make_no_sense(path):
     np.savez(path, **GOOD)
-    assert message(path, time="t").startswith(f"{path}: an .npz file has no columns; leave out --series, --time")
+    assert message(path, time="t").startswith(f"{path}: an .npz file has no use for --time; leave it out")
 
 
 def test_truncated_or_not_npz(path):

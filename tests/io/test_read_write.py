@@ -133,8 +133,8 @@ def test_other_trouble_of_the_system(tmp_path):
 def test_unknown_extension(tmp_path):
     path = tmp_path / "data.xlsx"
     path.write_text("x")
-    known = ".csv, .csv.gz, .tsv, .txt, .parquet, .pq, .npz"
-    assert message(path) == f"{path}: unknown kind of file '.xlsx'; use one of {known}"
+    known = ".csv, .csv.gz, .tsv, .txt, .parquet, .pq, .npz, .h5, .hdf5, .mat, .abf, .dcd, .xtc, .trr, .nc, .netcdf"
+    assert message(path) == f"{path}: unknown kind of file '.xlsx'; use one of {known}, .pdb"
 
 
 def test_writing_elsewhere(tmp_path):

@@ -1,44 +1,17 @@
 """Mains hum and drift for a recording: what people type becomes a frequency, tuned to what is in the data."""
 
-import re
-
 import numpy as np
 from jaxtyping import Float
 
 from ..errors import InputError
 from ..timeseries import TimeSeries
+from ..units import frequency
 from .emission import Emission, starting_centres
 from .wrapped import Nuisance, levels_of
 
-SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9, "ps": 1e-12, "min": 60.0, "h": 3600.0}
-HERTZ = {"": 1.0, "m": 1e-3, "k": 1e3, "M": 1e6}
 MAINS_OFF = 0.003  # the share by which the mains may be off their nominal frequency
 STEPS_PER_WIDTH = 8  # frequencies tried per width of a spectral line
 MOST_ROWS = 500_000  # observations that are looked at for the frequency
-
-
-def frequency(text: str | float, time_unit: str) -> float:
-    """`50Hz` in the data's unit of time: cycles per unit. A plain number is taken as it is.
-
-    >>> frequency("50Hz", "ms"), frequency("0.5 kHz", "s"), frequency(0.05, "ms")
-    (0.05, 500.0, 0.05)
-    """
-    if not isinstance(text, str):
-        value, unit = float(text), None
-    else:
-        found = re.fullmatch(r"\s*([0-9.eE+-]+)\s*(?:([mkM]?)Hz)?\s*", text)
-        try:
-            value = float(found[1]) if found else np.nan
-        except ValueError:
-            value = np.nan
-        unit = found[2] if found and "Hz" in text else None
-    if not (np.isfinite(value) and value > 0):
-        raise InputError(f"hum is a frequency such as 50Hz, got {text!r}")
-    if unit is None:
-        return value
-    if time_unit not in SECONDS:
-        raise InputError(f"hum is given in Hz, but the data's unit of time is {time_unit!r}: give it as --time-unit s")
-    return float(f"{value * HERTZ[unit] * SECONDS[time_unit]:.12g}")
 
 
 def with_nuisance(

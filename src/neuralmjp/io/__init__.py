@@ -1,15 +1,20 @@
-"""Files of observations in and out: CSV, Parquet and NumPy's .npz.
+"""Files of observations in and out.
 
 A table has one row per observation, with its series (optional), its time and its values. The formats, one file each:
-`csv`, `parquet`, `npz`; what they share: `columns` (which column is what), `tables` (rows to series and back), `files`.
+`csv`, `parquet`, `npz`, `hdf5`, `abf` (patch clamp), `md` (molecular dynamics); what they share: `columns` (which
+column is what, and what else was asked for), `tables` (rows to series and back), `files`, `extras` (packages that may
+be missing).
 """
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from ..errors import InputError
-from ..timeseries import TimeSeries
+from ..timeseries import TIME_UNIT, TimeSeries
+from ..units import sampling
 from .columns import Request
 from .files import check_readable, replacing
 
@@ -21,22 +26,38 @@ _FORMATS = {
     ".parquet": "parquet",
     ".pq": "parquet",
     ".npz": "npz",
+    ".h5": "hdf5",
+    ".hdf5": "hdf5",
+    ".mat": "hdf5",
+    ".abf": "abf",
+    ".dcd": "md",
+    ".xtc": "md",
+    ".trr": "md",
+    ".nc": "md",
+    ".netcdf": "md",
+    ".pdb": "md",
 }
+_WRITTEN = ("csv", "parquet", "npz", "hdf5")
 
 
 def read(
-    path: str | os.PathLike[str],
+    path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     *,
     series: str | int | None = None,
     time: str | int | None = None,
     values: str | int | Sequence[str | int] | None = None,
     time_unit: str | None = None,
     header: bool = True,
+    rate: str | float | None = None,
+    channel: str | int | None = None,
+    topology: str | os.PathLike[str] | None = None,
+    features: str | None = None,
+    decimate: int = 1,
 ) -> TimeSeries:
-    """Read a file of observations.
+    """Read a file of observations, or several with the same values, whose series then stand side by side.
 
     Args:
-        path: .csv, .tsv, .txt, .csv.gz, .parquet, .pq or .npz.
+        path: .csv, .tsv, .txt, .csv.gz, .parquet, .pq, .npz, .h5, .mat (version 7.3), .abf, .dcd, .xtc, .trr, .nc, ...
         series: column that says which series a row belongs to. If left out: the one called "series", whether in
             capitals or not; if there is none, all rows are one series.
         time: column of times. If left out: the one called "time".
@@ -44,36 +65,84 @@ def read(
         time_unit: what the times count; overrides what the file says.
         header: False for a table without column names; columns are then given by position from 0, and unless
             others are named, the first holds the times.
+        rate: how often values were taken, such as "5kHz" or a number per time unit, where the file holds no times. A
+            text file of nothing but numbers then needs no header, and all its columns are values.
+        channel: of an .abf file with several: its number from 0, or its name.
+        topology: file that names the atoms of a molecular-dynamics trajectory, such as a .pdb.
+        features: of a trajectory: "dihedrals" (phi and psi of the backbone), "sincos" (their sines and cosines),
+            "distances:0-4,3-7" (between atoms, numbered from 0) or "positions:CA" (of atoms, by name or number).
+        decimate: keep every n-th sample, after a filter against aliasing; see `preprocess.decimated`.
 
-    An .npz file holds arrays `times` and `values` in any shapes that `TimeSeries.from_arrays` takes, and may hold
-    `names`, `value_names` and `time_unit`.
+    An .npz or HDF5 file holds arrays `times` and `values` in any shapes that `TimeSeries.from_arrays` takes, and may
+    hold `names`, `value_names` and `time_unit`.
     """
-    path = Path(path)
-    check_readable(path)
-    request = Request(series, time, values, header)
-    return _format(path).read(path, request, time_unit)
+    asked = Request(series, time, values, header, None, channel, None if topology is None else Path(topology), features)
+    if isinstance(path, str | os.PathLike):
+        data = _read_one(Path(path), asked, rate, time_unit)
+    else:
+        data = _joined([(Path(one), _read_one(Path(one), asked, rate, time_unit)) for one in path])
+    if decimate == 1:
+        return data
+    from ..preprocess import decimated
+
+    return decimated(data, decimate)
 
 
 def write(data: TimeSeries, path: str | os.PathLike[str]) -> None:
     """Write data in the format that the extension names; the file appears whole or not at all.
 
-    CSV keeps all digits, but has no place for the time unit; Parquet and .npz keep everything.
+    CSV keeps all digits, but has no place for the time unit; Parquet, .npz and HDF5 keep everything.
     """
     path = Path(path)
     format_ = _format(path)
+    if _kind(path) not in _WRITTEN:
+        usual = ", ".join(suffix for suffix, kind in _FORMATS.items() if kind in _WRITTEN and suffix != ".mat")
+        raise InputError(f"{path}: such files are read, not written; use one of {usual}")
     with replacing(path) as temporary:
         format_.write(data, temporary)
 
 
-def _format(path: Path):
+def _read_one(path: Path, asked: Request, rate: str | float | None, time_unit: str | None) -> TimeSeries:
+    check_readable(path)
+    format_ = _format(path)
+    if rate is not None:
+        per_unit, time_unit = sampling(rate, time_unit, "ps" if _kind(path) == "md" else TIME_UNIT)
+        asked = replace(asked, rate=per_unit)
+    return format_.read(path, asked, time_unit)
+
+
+def _joined(parts: list[tuple[Path, TimeSeries]]) -> TimeSeries:
+    """Series of several files, named after them."""
+    if not parts:
+        raise InputError("there is no file to read: name at least one")
+    stems = [path.stem for path, _ in parts]
+    labels = stems if len(set(stems)) == len(stems) else [str(path) for path, _ in parts]
+    named = []
+    for label, (_, data) in zip(labels, parts, strict=True):
+        names = (label,) if len(data) == 1 else tuple(f"{label}/{name}" for name in data.names)
+        named.append(replace(data, names=names))
+    return TimeSeries.concatenate(named)
+
+
+def _kind(path: Path) -> str | None:
+    return next((kind for suffix, kind in _FORMATS.items() if path.name.lower().endswith(suffix)), None)
+
+
+def _format(path: Path) -> Any:
     """Module that reads and writes such files, imported now because its libraries are slow to start."""
-    kind = next((kind for suffix, kind in _FORMATS.items() if path.name.lower().endswith(suffix)), None)
+    kind = _kind(path)
     if kind == "csv":
         from . import csv as module
     elif kind == "parquet":
         from . import parquet as module
     elif kind == "npz":
         from . import npz as module
+    elif kind == "hdf5":
+        from . import hdf5 as module
+    elif kind == "abf":
+        from . import abf as module
+    elif kind == "md":
+        from . import md as module
     else:
         raise InputError(f"{path}: unknown kind of file {path.suffix!r}; use one of {', '.join(_FORMATS)}")
     return module

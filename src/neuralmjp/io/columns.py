@@ -1,8 +1,9 @@
-"""Which column of a table is the series, which the time, which are values."""
+"""Which column of a table is the series, which the time, which are values; and what else a reader was asked."""
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import NoReturn
 
 from ..errors import InputError
@@ -15,13 +16,13 @@ class Columns:
     names: tuple[str, ...]
     header: bool
     series: int | None
-    time: int
+    time: int | None  # None where a rate gives the times
     values: tuple[int, ...]
 
     @property
     def used(self) -> list[int]:
-        """Positions of time, values and, where there is one, series, in this order."""
-        return [self.time, *self.values, *([] if self.series is None else [self.series])]
+        """Positions of time, values and series, in this order; of time and series where there are such columns."""
+        return [position for position in (self.time, *self.values, self.series) if position is not None]
 
     @property
     def value_names(self) -> tuple[str, ...]:
@@ -35,19 +36,31 @@ class Columns:
 
 @dataclass(frozen=True)
 class Request:
-    """What the user said about the columns; see `neuralmjp.io.read`."""
+    """What the user said about the file; see `neuralmjp.io.read`."""
 
     series: str | int | None = None
     time: str | int | None = None
     values: str | int | Sequence[str | int] | None = None
     header: bool = True
+    rate: float | None = None  # per time unit
+    channel: str | int | None = None
+    topology: Path | None = None
+    features: str | None = None
+
+    def only(self, taken: Sequence[str], path: Path, kind: str) -> None:
+        """Refuse, in one line, what was asked beyond the fields `taken`: it means nothing for this kind of file."""
+        others = [field.name for field in fields(self) if getattr(self, field.name) != field.default]
+        options = ["--no-header" if name == "header" else f"--{name}" for name in others if name not in taken]
+        if options:
+            them = "it" if len(options) == 1 else "them"
+            raise InputError(f"{path}: {kind} has no use for {', '.join(options)}; leave {them} out")
 
     def resolve(self, names: Sequence[str], source: str) -> Columns:
         """Find the columns in a table of these names (of this number, if there is no header)."""
         table = _Table(tuple(names), self.header, source)
         series = table.default_series() if self.series is None else table.find(self.series)
-        time = table.default_time(series) if self.time is None else table.find(self.time)
-        keys = [time] if series is None else [series, time]
+        time = self._time(table, series)
+        keys = [position for position in (series, time) if position is not None]
         if self.values is None:
             values = [i for i in range(len(names)) if i not in keys and not table.is_index(i)]
         else:
@@ -57,6 +70,15 @@ class Request:
         if len({*keys, *values}) < len(keys) + len(values):
             table.fail("one column is asked for twice among series, time and values; name different ones")
         return Columns(table.names, self.header, series, time, tuple(values))
+
+    def _time(self, table: "_Table", series: int | None) -> int | None:
+        if self.rate is None:
+            return table.default_time(series) if self.time is None else table.find(self.time)
+        if self.time is not None:
+            table.fail("times come from a column or from the rate; leave out --time or --rate")
+        if self.values is None and table.has_time():
+            table.fail("has a column 'time'; leave out --rate, or name the columns of values with --values")
+        return None
 
     def _listed_values(self, names: Sequence[str]) -> Sequence[str | int]:
         if isinstance(self.values, str):
@@ -98,8 +120,11 @@ class _Table:
             return 1 if series == 0 else 0
         position = self._called("time")
         if position is None:
-            self.fail(f"no column 'time'; name the column of times with --time; {self._listing()}")
+            self.fail(f"no column 'time'; name the column of times with --time, or give --rate; {self._listing()}")
         return position
+
+    def has_time(self) -> bool:
+        return self.header and self._called("time") is not None
 
     def is_index(self, position: int) -> bool:
         """Whether this is the row index that pandas writes along, never a value unless asked for."""

@@ -5,6 +5,7 @@ import gzip
 import re
 import zlib
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from io import BufferedIOBase, StringIO
 from itertools import islice
@@ -29,12 +30,15 @@ _WHITESPACE = " "  # stands for any run of spaces
 
 def read(path: Path, request: Request, time_unit: str | None) -> TimeSeries:
     """Read a text table; messages count lines from 1, header included, as editors do."""
-    locate = partial(_locate, path, request.header)
+    request.only(("series", "time", "values", "header", "rate"), path, "a table")
     try:
         with _open(path) as stream:
             first = _first_line(path, stream)
             delimiter = _sniff(first)
             fields = _fields(first, delimiter)
+            if request.rate is not None and all(map(_is_number, fields)):
+                request = replace(request, header=False)
+            locate = partial(_locate, path, request.header)
             columns = request.resolve(fields, str(path))
             builder = TableBuilder(str(path), columns, locate)
             if not request.header:
@@ -46,7 +50,7 @@ def read(path: Path, request: Request, time_unit: str | None) -> TimeSeries:
         raise InputError(f"{path}: is not a whole gzip file; compress or copy it again") from None
     except pa.ArrowInvalid as error:
         raise _unreadable(path, error) from None
-    return builder.finish(time_unit)
+    return builder.finish(time_unit, request.rate)
 
 
 def write(data: TimeSeries, path: Path) -> None:
@@ -95,6 +99,14 @@ def _fields(line: str, delimiter: str) -> list[str]:
     if delimiter == _WHITESPACE:
         return line.split()
     return [field.strip() for field in next(csv.reader([line], delimiter=delimiter, skipinitialspace=True))]
+
+
+def _is_number(field: str) -> bool:
+    try:
+        float(field)
+    except ValueError:
+        return False
+    return True
 
 
 def _cells(

@@ -1,6 +1,7 @@
 """NumPy's .npz: `times` (N, L) and `values` (N, L, D), NaN where a series has ended.
 
-Or one array per series, (L_i,) or (L_i, D), as `numpy.savez` names them if nobody does: frames one time unit apart.
+Or one array per series, (L_i,) or (L_i, D), as `numpy.savez` names them if nobody does: frames one time unit apart,
+unless a rate says otherwise.
 """
 
 import re
@@ -18,13 +19,14 @@ from .columns import Request
 
 def read(path: Path, request: Request, time_unit: str | None) -> TimeSeries:
     """Read the arrays of an .npz file in any shapes that `TimeSeries.from_arrays` takes."""
-    if request != Request():
-        raise InputError(f"{path}: an .npz file has no columns; leave out --series, --time, --values and --no-header")
+    request.only(("rate",), path, "an .npz file")
     if not zipfile.is_zipfile(path):
         raise InputError(f"{path}: is not an .npz file, or cut short; save it with numpy.savez or copy it again")
     with np.load(path, allow_pickle=False) as file:
         if file.files and all(_UNNAMED.fullmatch(name) for name in file.files):
-            return _frames(path, [_array(path, file, name) for name in file.files], time_unit)
+            return _frames(path, [_array(path, file, name) for name in file.files], time_unit, request.rate or 1.0)
+        if request.rate is not None and "times" in file:
+            raise InputError(f"{path}: holds an array 'times'; leave out --rate")
         for name in ("times", "values"):
             if name not in file:
                 raise InputError(f"{path}: no array {name!r}; the arrays are {', '.join(map(repr, file.files))}")
@@ -43,13 +45,13 @@ def read(path: Path, request: Request, time_unit: str | None) -> TimeSeries:
         raise InputError(f"{path}, {error}" if str(error).startswith("series ") else f"{path}: {error}") from None
 
 
-def _frames(path: Path, series: list[np.ndarray], time_unit: str | None) -> TimeSeries:
+def _frames(path: Path, series: list[np.ndarray], time_unit: str | None, rate: float) -> TimeSeries:
     """One array per series, without times: as molecular-dynamics trajectories are often kept."""
     if not all(one.ndim in (1, 2) and len(one) for one in series):
         shapes = ", ".join(str(one.shape) for one in series)
         raise InputError(f"{path}: unnamed arrays are one series each, (L,) or (L, D), but the shapes are {shapes}")
     try:
-        times = [np.arange(float(len(one))) for one in series]
+        times = [np.arange(float(len(one))) / rate for one in series]
         return from_arrays(times, series, time_unit=TIME_UNIT if time_unit is None else time_unit)
     except InputError as error:
         raise InputError(f"{path}: {error}") from None

@@ -18,6 +18,7 @@ _MAGIC = b"PAR1"
 
 def read(path: Path, request: Request, time_unit: str | None) -> TimeSeries:
     """Read a Parquet table; messages count rows from 1."""
+    request.only(("series", "time", "values", "rate", "header"), path, "a Parquet table")
     with open(path, "rb") as file:
         is_parquet = file.read(len(_MAGIC)) == _MAGIC
     if not is_parquet:
@@ -33,7 +34,7 @@ def read(path: Path, request: Request, time_unit: str | None) -> TimeSeries:
                     builder.add(batch.select(names))
     except (pa.ArrowInvalid, OSError) as error:
         raise InputError(f"{path}: is cut short or damaged; copy it again ({_one_line(error)})") from None
-    return builder.finish(_time_unit(schema) if time_unit is None else time_unit)
+    return builder.finish(_time_unit(schema) if time_unit is None else time_unit, request.rate)
 
 
 def write(data: TimeSeries, path: Path) -> None:

@@ -41,15 +41,17 @@ class TableBuilder:
         rows = slice(self._n_rows, self._n_rows + batch.num_rows)
         if rows.stop > len(self._times):
             self._resize(max(rows.stop, len(self._times) * 9 // 8))
-        self._times[rows] = self._numbers(batch.column(0), self._columns.time)
+        columns = iter(batch.columns)
+        if self._columns.time is not None:
+            self._times[rows] = self._numbers(next(columns), self._columns.time)
         for feature, position in enumerate(self._columns.values):
-            self._values[rows, feature] = self._numbers(batch.column(1 + feature), position)
+            self._values[rows, feature] = self._numbers(next(columns), position)
         if self._columns.series is not None and batch.num_rows:
-            self._add_runs(batch.column(batch.num_columns - 1))
+            self._add_runs(next(columns))
         self._n_rows = rows.stop
 
-    def finish(self, time_unit: str | None) -> TimeSeries:
-        """Group the rows by series, in order of first appearance, and check them."""
+    def finish(self, time_unit: str | None, rate: float | None = None) -> TimeSeries:
+        """Group the rows by series, in order of first appearance, and check them; without times, at this rate."""
         if self._n_rows == 0:
             raise InputError(f"{self._source}: the table has no rows of data; write or copy it again")
         self._resize(self._n_rows)
@@ -57,6 +59,8 @@ class TableBuilder:
         if order is not None:
             self._times = self._times[order]
             self._values = self._values[order]
+        if rate is not None:
+            self._times = (np.arange(self._n_rows) - np.repeat(offsets[:-1], np.diff(offsets))) / rate
         try:
             return TimeSeries(
                 self._times,
@@ -136,7 +140,7 @@ class TableBuilder:
         where = self._locate(int(error.observation if order is None else order[error.observation]))
         if error.column is not None:
             position = self._columns.time if error.column == "time" else self._columns.values[error.column]
-            where += f", {self._columns.label(position)}"
+            where += "" if position is None else f", {self._columns.label(position)}"
         hint = ", or name the column of series with --series" if error.order and self._columns.series is None else ""
         return f"{where}: {error.what}{hint}"
 
