@@ -102,6 +102,7 @@ def by_networks(
     models = [fitted_by_networks(one, task.train, tractable=False, intervals=False, **choices) for one in runs]
     best = models[trained.best]
     below = None
+    known = errors_of(trained, estimator, task.train) if errors else None
     if evidence:
         bounds = np.array([np.asarray(one.terms.elbo, np.float64).mean() for one in evaluated])
         below = np.array([one.score(task.test) for one in models]) / len(task.test) - bounds
@@ -115,7 +116,8 @@ def by_networks(
         trained.seconds,
         trained.message,
         best,
-        errors=errors_of(trained, estimator, task.train) if errors else None,
+        errors=known,
+        interval=None if known is None else log_interval(best.constants, np.diag((known / best.constants) ** 2)),
         below=below,
     )
 
