@@ -64,11 +64,14 @@ def simulate(
         typer.Argument(
             metavar="SYSTEM",
             help="flashing-ratchet, lotka-volterra, two-mode, brownian-folding, ion-channel, birth-death, "
-            "immigration-death, sir, sis, schloegl, telegraph, or the path of a reaction-network file.",
+            "immigration-death, sir, sis, schloegl, telegraph, or the path of a reaction-network file; "
+            "alanine-dipeptide, whose truth is not known.",
         ),
     ],
     out: Annotated[Path, typer.Option("--out", metavar="FILE", help="Where to write: .csv, .parquet or .npz.")],
-    series: Annotated[int, typer.Option("--series", metavar="N", help="Number of independent series.")] = 100,
+    series: Annotated[
+        int | None, typer.Option("--series", metavar="N", help="Independent series; default 100.")
+    ] = None,
     length: Annotated[
         int | None, typer.Option("--length", metavar="L", help="Observations per series; default: the paper's.")
     ] = None,
@@ -85,6 +88,7 @@ def simulate(
     truth: Annotated[
         Path | None, typer.Option("--truth", metavar="FILE", help="Also write the hidden states, row for row.")
     ] = None,
+    ns: given.Nanoseconds = None,
     seed: given.Seed = 0,
 ) -> None:
     """Simulate a system whose truth is known, exactly."""
@@ -100,17 +104,27 @@ def simulate(
         seed=seed,
         changes=changes or [],
         truth=truth,
+        ns=ns,
     )
 
 
 @app.command()
+def fetch(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="adp: dihedrals of alanine dipeptide, 3 x 250 ns.")],
+    out: given.FetchOut,
+) -> None:
+    """Download a public data set, and check it."""
+    from .commands import fetch as command
+
+    command.run(name, out)
+
+
+@app.command()
+@given.reads_data
 def describe(
+    *,
     data: given.DataFile,
-    series: given.SeriesColumn = None,
-    time: given.TimeColumn = None,
-    values: given.ValueColumns = None,
-    time_unit: given.TimeUnit = None,
-    no_header: given.NoHeader = False,
+    reading: given.Reading,
     states: Annotated[
         int | None, typer.Option("--states", metavar="K", help="Also check that the data can bear K states.")
     ] = None,
@@ -122,12 +136,13 @@ def describe(
     from .commands import describe as command
     from .io import read
 
-    table = read(data, series=series, time=time, values=values, time_unit=time_unit, header=not no_header)
-    command.run(table, path=data, n_states=states, json_file=json_file)
+    command.run(read(data, **reading.columns()), path=data, n_states=states, json_file=json_file)
 
 
 @app.command()
+@given.reads_data
 def fit(
+    *,
     data: given.DataFile,
     states: given.States = None,
     engine: given.EngineName = given.Engine.auto,
@@ -141,11 +156,7 @@ def fit(
     hum: given.Hum = None,
     drift: given.Drift = 0,
     thin: given.Thin = 1,
-    series: given.SeriesColumn = None,
-    time: given.TimeColumn = None,
-    values: given.ValueColumns = None,
-    time_unit: given.TimeUnit = None,
-    no_header: given.NoHeader = False,
+    reading: given.Reading,
     restarts: given.Restarts = None,
     seed: given.Seed = 0,
     posterior: given.PosteriorName = None,
@@ -169,9 +180,9 @@ def fit(
     from .io import read
     from .preprocess import thinned
 
-    columns = {"series": series, "time": time, "values": values, "time_unit": time_unit, "header": not no_header}
+    columns = reading.columns()
     command.run(
-        thinned(read(data, **columns), thin),  # type: ignore[arg-type]
+        thinned(read(data, **columns), thin),
         path=data,
         columns=columns,
         n_states=states,
@@ -202,15 +213,13 @@ def fit(
 
 
 @app.command()
+@given.reads_data
 def decode(
+    *,
     run: given.RunFolder,
     data: given.DataFile,
     out: Annotated[Path, typer.Option("--out", metavar="FILE", help="Where to write: .csv, .parquet or .npz.")],
-    series: given.SeriesColumn = None,
-    time: given.TimeColumn = None,
-    values: given.ValueColumns = None,
-    time_unit: given.TimeUnit = None,
-    no_header: given.StoredNoHeader = None,
+    reading: given.Reading,
 ) -> None:
     """Write what was hidden at every observation: the most likely state and the probability of each, or counts.
 
@@ -219,11 +228,13 @@ def decode(
     from .commands import decode as command
     from .commands.runs import columns_of
 
-    command.run(run, data, columns_of(run, series, time, values, time_unit, no_header), out)
+    command.run(run, data, columns_of(run, reading), out)
 
 
 @app.command()
+@given.reads_data
 def predict(
+    *,
     run: given.RunFolder,
     data: given.DataFile,
     until: Annotated[
@@ -239,11 +250,7 @@ def predict(
     out: Annotated[
         Path | None, typer.Option("--out", metavar="FILE", help="Where to write: .csv, .parquet or .npz.")
     ] = None,
-    series: given.SeriesColumn = None,
-    time: given.TimeColumn = None,
-    values: given.ValueColumns = None,
-    time_unit: given.TimeUnit = None,
-    no_header: given.StoredNoHeader = None,
+    reading: given.Reading,
     seed: given.Seed = 0,
 ) -> None:
     """Forecast each series after its last observation: for every value the mean and 5, 50, 95 % quantiles.
@@ -253,8 +260,7 @@ def predict(
     from .commands import predict as command
     from .commands.runs import columns_of
 
-    columns = columns_of(run, series, time, values, time_unit, no_header)
-    command.run(run, data, columns, until=until, steps=steps, samples=samples, seed=seed, out=out)
+    command.run(run, data, columns_of(run, reading), until=until, steps=steps, samples=samples, seed=seed, out=out)
 
 
 @app.command()

@@ -1,8 +1,11 @@
 """The words and columns that several commands take; loads nothing slow."""
 
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, fields
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -72,21 +75,38 @@ class Noise(StrEnum):
 
 
 DataFile = Annotated[
-    Path, typer.Argument(metavar="DATA", help="CSV, TSV, Parquet or .npz; the README shows the forms.")
+    Path,
+    typer.Argument(metavar="DATA", help="CSV, TSV, text, Parquet, .npz, HDF5, .abf or a trajectory; see docs/data.md."),
 ]
 SeriesColumn = Annotated[str | None, typer.Option("--series", metavar="COL", help="Column that names the series.")]
 TimeColumn = Annotated[str | None, typer.Option("--time", metavar="COL", help="Column of observation times.")]
 ValueColumns = Annotated[str | None, typer.Option("--values", metavar="COL,COL", help="Columns of observed values.")]
 TimeUnit = Annotated[str | None, typer.Option("--time-unit", metavar="UNIT", help="Unit of the times, such as s.")]
 NoHeader = Annotated[bool, typer.Option("--no-header", help="The table has no header: columns are 0, 1, 2, ...")]
+Rate = Annotated[
+    str | None, typer.Option("--rate", metavar="5kHz", help="Samples per time, where the file holds no times.")
+]
+Channel = Annotated[str | None, typer.Option("--channel", metavar="C", help=".abf: channel, by number or name.")]
+Decimate = Annotated[
+    int | None, typer.Option("--decimate", metavar="N", min=1, help="Filter against aliasing, keep every N-th sample.")
+]
+Topology = Annotated[
+    Path | None, typer.Option("--topology", metavar="FILE", help="Trajectories: names of the atoms, such as a .pdb.")
+]
+TrajectoryFeatures = Annotated[
+    str | None,
+    typer.Option(
+        "--features", metavar="F", help="Trajectories: dihedrals (default), sincos, distances:0-4,3-7 or positions:CA."
+    ),
+]
 EmissionName = Annotated[
     str,
     typer.Option(
         "--emission",
         metavar="NAME",
         help="What a state looks like: categorical, gaussian, gaussian-full, student-t, poisson, "
-        "negative-binomial, mixture, neural, ornstein-uhlenbeck, diffusion, measured, torus, dictionary; auto looks "
-        "at the data.",
+        "negative-binomial, mixture, neural, neural-full, ornstein-uhlenbeck, diffusion, measured, torus, dictionary; "
+        "auto looks at the data.",
     ),
 ]
 LevelsOption = Annotated[
@@ -111,7 +131,9 @@ MeasuredData = Annotated[
 ]
 Seed = Annotated[int, typer.Option("--seed", metavar="S", help="The same seed gives the same result.")]
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="Folder that fit --out wrote.")]
-StoredNoHeader = Annotated[bool | None, typer.Option("--no-header", help="The table has no header.")]
+StoredNoHeader = Annotated[
+    bool | None, typer.Option("--no-header", help="The table has no header: columns are 0, 1, 2, ...")
+]
 States = Annotated[
     int | None, typer.Option("--states", metavar="K", help="Number of hidden states; not for a reaction network.")
 ]
@@ -180,6 +202,11 @@ FitFolder = Annotated[
     typer.Option("--out", metavar="DIR", help="Folder for the fitted model; neural: also checkpoint, history.csv."),
 ]
 JsonFile = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the result as JSON.")]
+FetchOut = Annotated[Path, typer.Option("--out", metavar="FILE", help="Where to write: .npz.")]
+Nanoseconds = Annotated[
+    float | None,
+    typer.Option("--ns", metavar="T", help="alanine-dipeptide: how long; a frame per ps. Goes on if cut off."),
+]
 Methods = Annotated[
     str,
     typer.Option("--methods", metavar="M,M", help="Of exact, neural, paper, koehs, msm, vampnet, gmvae, hmm."),
@@ -208,3 +235,50 @@ CompareFolder = Annotated[
     Path | None,
     typer.Option("--out", metavar="DIR", help="Folder for table and figure; answers are kept there, to go on."),
 ]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a data file is read, as it was typed; None where nothing was."""
+
+    series: SeriesColumn = None
+    time: TimeColumn = None
+    values: ValueColumns = None
+    time_unit: TimeUnit = None
+    no_header: StoredNoHeader = None
+    rate: Rate = None
+    channel: Channel = None
+    decimate: Decimate = None
+    topology: Topology = None
+    features: TrajectoryFeatures = None
+
+    def columns(self, stored: dict[str, Any] | None = None) -> dict[str, Any]:
+        """For `neuralmjp.io.read`: what was typed, else what is stored of an earlier reading."""
+        typed = {field.name: getattr(self, field.name) for field in fields(self)}
+        no_header = typed.pop("no_header")
+        typed["header"] = None if no_header is None else not no_header
+        typed["topology"] = None if self.topology is None else str(self.topology.resolve())
+        known = stored or {}
+        chosen = {name: known.get(name) if value is None else value for name, value in typed.items()}
+        return {**chosen, "header": chosen["header"] is not False, "decimate": chosen["decimate"] or 1}
+
+
+def reads_data(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command with a parameter `reading: Reading` one option for each of its fields, in this place."""
+    options = {field.name: (field.type, field.default) for field in fields(Reading)}
+    shown = []
+    for one in inspect.signature(command).parameters.values():
+        taken = options if one.name == "reading" else {one.name: (one.annotation, one.default)}
+        shown += [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=kind, default=default)
+            for name, (kind, default) in taken.items()
+        ]
+
+    def with_reading(**given: Any) -> None:
+        reading = Reading(**{name: given.pop(name) for name in options})
+        command(**given, reading=reading)
+
+    with_reading.__name__, with_reading.__doc__ = command.__name__, command.__doc__
+    with_reading.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]
+    with_reading.__annotations__ = {one.name: one.annotation for one in shown}
+    return with_reading

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import fitted_files, fitted_network_files
+from ..cli_types import Reading
 from ..errors import InputError
 from ..fitted import FittedMJP
 from ..fitted_network import FittedNetwork
@@ -28,24 +29,13 @@ def write_columns(folder: Path, columns: dict[str, Any]) -> None:
     (folder / COLUMNS_FILE).write_text(json.dumps(columns, indent=2) + "\n")
 
 
-def columns_of(
-    run: Path,
-    series: str | None,
-    time: str | None,
-    values: str | None,
-    time_unit: str | None,
-    no_header: bool | None,
-) -> dict[str, Any]:
-    """Which columns to read: those given now, else those of the fit."""
-    given = {"series": series, "time": time, "values": values, "time_unit": time_unit}
-    given["header"] = None if no_header is None else not no_header  # type: ignore[assignment]
+def columns_of(run: Path, reading: Reading) -> dict[str, Any]:
+    """Which columns to read, and how: as typed now, else as for the fit."""
     file = run / COLUMNS_FILE
     try:
-        stored = json.loads(file.read_text()) if file.exists() else {}
-        columns = {name: value if value is not None else stored.get(name) for name, value in given.items()}
+        return reading.columns(json.loads(file.read_text()) if file.exists() else {})
     except (ValueError, AttributeError):
         raise InputError(f"{file} is damaged: fit again, or remove it and name the columns") from None
-    return {**columns, "header": columns["header"] is not False}
 
 
 def write_run(

@@ -12,6 +12,7 @@ from ..io import write
 from ..systems import Simulation, System
 from ..systems.system import Grid
 from ..timeseries import TimeSeries
+from . import molecule
 from .options import assignments
 from .show import console, number, table
 
@@ -20,14 +21,22 @@ def run(
     name: str,
     *,
     out: Path,
-    n_series: int,
+    n_series: int | None,
     length: int | None,
     grid: Grid | None,
     duration: float | None,
     seed: int,
     changes: list[str],
     truth: Path | None,
+    ns: float | None,
 ) -> None:
+    if name == molecule.NAME:
+        others = {"--series": n_series, "--length": length, "--grid": grid, "--duration": duration, "--truth": truth}
+        foreign = [option for option, value in others.items() if value is not None] + ["--set"] * bool(changes)
+        molecule.run(out, ns, seed, foreign)
+        return
+    if ns is not None:
+        raise InputError(f"--ns is for {molecule.NAME}; other systems take --length or --duration")
     if truth is not None and truth.resolve() == out.resolve():
         raise InputError(f"--out and --truth both name {out}: the one would overwrite the other")
     with warnings.catch_warnings(record=True) as notes:  # on how a file was read
@@ -36,7 +45,7 @@ def run(
     for note in notes:
         console().print(f"note: {note.message}", soft_wrap=True)
     chosen: dict[str, Any] = {} if grid is None else {"grid": grid}
-    simulation = system.simulate(n_series, length, duration=duration, seed=seed, **chosen)
+    simulation = system.simulate(100 if n_series is None else n_series, length, duration=duration, seed=seed, **chosen)
     write(simulation.data, out)
     if truth is not None:
         write(hidden(simulation), truth)
