@@ -15,6 +15,7 @@ from neuralmjp.emissions import Observations
 rng = np.random.default_rng(1)
 MEAN = np.array([[-0.7, 0.4], [1.1, -0.2]])
 LOG_SD = np.log([[0.5, 1.3], [0.9, 0.6]])
+FULL = {"mean": MEAN, "log_diagonal": LOG_SD, "lower": np.array([[0.4], [-0.7]])}
 COUNT_MEAN = np.log([[0.7, 4.0], [5.0, 1.5]])
 LABELS = (3.0, 5.0, 8.0)
 CENTRES = np.array([[-1.0, 0.3], [0.4, 1.9], [2.8, -1.2]])
@@ -66,11 +67,20 @@ def dictionary(kernel):
     return witness
 
 
-def network(params):
+def outputs(params):
     layer = np.maximum(params["first"], 0)
     layer = np.maximum(layer @ params["shared_weight_0"] + params["shared_bias_0"], 0)
-    out = layer @ params["shared_last"] + params["shared_last_bias"]
+    return np.asarray(layer @ params["shared_last"] + params["shared_last_bias"])
+
+
+def network(params):
+    out = outputs(params)
     return gaussian(out[:, :2], np.exp(out[:, 2:]))
+
+
+def full_network(params):
+    out = outputs(params)
+    return full_gaussian({"mean": out[:, :2], "log_diagonal": out[:, 2:4], "lower": out[:, 4:]})
 
 
 def ornstein_uhlenbeck(params):
@@ -151,7 +161,7 @@ CASES = {
     ),
     "gaussian-full": Case(
         emissions.FullGaussian(),
-        {"mean": MEAN, "log_diagonal": LOG_SD, "lower": np.array([[0.4], [-0.7]])},
+        FULL,
         full_gaussian,
         real_rows,
     ),
@@ -203,6 +213,12 @@ CASES = {
         emissions.NeuralGaussian(hidden=(6, 5)),
         emissions.NeuralGaussian(hidden=(6, 5)).around({"mean": MEAN, "log_sd": LOG_SD}, None),
         network,
+        real_rows,
+    ),
+    "neural-full": Case(
+        emissions.FullNeuralGaussian(hidden=(6, 5)),
+        emissions.FullNeuralGaussian(hidden=(6, 5)).around(FULL, None),
+        full_network,
         real_rows,
     ),
     "ornstein-uhlenbeck": Case(

@@ -88,8 +88,8 @@ def moments(case):
         return stats.nbinom.stats(p["log_size"][:, 0], p["log_size"][:, 0] / (p["log_size"] + p["log_mean"])[:, 0])
     if name == "student-t":
         return case.params["location"][:, 0], [stats.t.var(2.5, scale=0.5), stats.t.var(4.0, scale=0.9)]
-    if name == "gaussian-full":
-        return MEAN[:, 0], p["log_diagonal"][:, 0] ** 2
+    if name in ("gaussian-full", "neural-full"):
+        return MEAN[:, 0], np.exp(2 * LOG_SD[:, 0])
     if name == "mixture":
         weight = p["logits"] / p["logits"].sum(1, keepdims=True)
         mean, sd = case.params["mean"][..., 0], p["log_sd"][..., 0]

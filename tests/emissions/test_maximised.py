@@ -11,7 +11,7 @@ from neuralmjp.emissions.emission import starting_centres
 
 CLOSED = ["gaussian", "gaussian-full", "poisson", "categorical"]
 IMPROVING = ["student-t", "mixture", "torus", "dictionary"]
-NONE = ["ornstein-uhlenbeck", "neural", "custom"]
+NONE = ["ornstein-uhlenbeck", "neural", "neural-full", "custom"]
 BEARS_HOLES = [name for name in CLOSED + IMPROVING if name != "gaussian-full"]
 
 

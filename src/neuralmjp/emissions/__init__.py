@@ -9,7 +9,7 @@ from .gaussian import FullGaussian, Gaussian
 from .heavy import GaussianMixture, StudentT
 from .measured import Measured
 from .memory import OrnsteinUhlenbeck
-from .neural import CustomEmission, NeuralGaussian
+from .neural import CustomEmission, FullNeuralGaussian, NeuralGaussian
 from .wrapped import Levels, Nuisance
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "Diffusion",
     "Emission",
     "FullGaussian",
+    "FullNeuralGaussian",
     "Gaussian",
     "GaussianDictionary",
     "GaussianMixture",

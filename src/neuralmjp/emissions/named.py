@@ -17,7 +17,7 @@ from .gaussian import FullGaussian, Gaussian
 from .heavy import GaussianMixture, StudentT
 from .measured import Measured
 from .memory import OrnsteinUhlenbeck
-from .neural import NeuralGaussian
+from .neural import FullNeuralGaussian, NeuralGaussian
 from .wrapped import Levels, Nuisance
 
 PLAIN: dict[str, type[Emission]] = {
@@ -28,6 +28,7 @@ PLAIN: dict[str, type[Emission]] = {
     "negative-binomial": NegativeBinomial,
     "mixture": GaussianMixture,
     "neural": NeuralGaussian,
+    "neural-full": FullNeuralGaussian,
     "ornstein-uhlenbeck": OrnsteinUhlenbeck,
     "torus": Torus,
     "dictionary": GaussianDictionary,

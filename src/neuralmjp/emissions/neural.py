@@ -10,7 +10,7 @@ from jaxtyping import Array, Float, Int
 
 from ..errors import InputError
 from .emission import Emission, Natural, Observations, Params, everything
-from .gaussian import Gaussian
+from .gaussian import FullGaussian, Gaussian
 
 
 class NeuralGaussian(Emission):
@@ -27,11 +27,20 @@ class NeuralGaussian(Emission):
         return "neural"
 
     @property
+    def form(self) -> Emission:
+        """What the network gives the parameters of."""
+        return Gaussian()
+
+    def outputs(self, n_features: int) -> dict[str, int]:
+        """Parameters of a state, and how many numbers each has."""
+        return {"mean": n_features, "log_sd": n_features}
+
+    @property
     def real_valued(self) -> bool:
         return True
 
     def start(self, values: Float[np.ndarray, "row feature"], n_states: int, rng: np.random.Generator | None) -> Params:
-        return self.around(Gaussian().start(values, n_states, rng), rng)
+        return self.around(self.form.start(values, n_states, rng), rng)
 
     def around(self, plain: Params, rng: np.random.Generator | None) -> Params:
         """Random hidden layers, and a last layer that reproduces the given Gaussian parameters."""
@@ -43,7 +52,7 @@ class NeuralGaussian(Emission):
             weight = draw.normal(size=(fan_in, fan_out)) * np.sqrt(2 / fan_in)
             params |= {f"shared_weight_{k}": weight, f"shared_bias_{k}": np.zeros(fan_out)}
             layer = np.maximum(layer @ weight, 0.0)
-        wanted = np.concatenate([plain["mean"], plain["log_sd"]], axis=-1)
+        wanted = np.concatenate([plain[name] for name in self.outputs(plain["mean"].shape[-1])], axis=-1)
         bias = wanted.mean(0)
         last, *_ = np.linalg.lstsq(layer, wanted - bias, rcond=None)
         return {**params, "shared_last": last, "shared_last_bias": bias}
@@ -54,11 +63,16 @@ class NeuralGaussian(Emission):
         for k in range(len(self.hidden) - 1):
             layer = jax.nn.relu(layer @ params[f"shared_weight_{k}"] + params[f"shared_bias_{k}"])
         out = layer @ params["shared_last"] + params["shared_last_bias"]
-        mean, log_sd = jnp.split(out, 2, axis=-1)
-        return {"mean": mean, "log_sd": log_sd}
+        sizes = self.outputs(self.n_features(out.shape[-1]))
+        parts = jnp.split(out, np.cumsum(list(sizes.values()))[:-1], axis=-1)
+        return dict(zip(sizes, parts, strict=True))
+
+    def n_features(self, width: int) -> int:
+        """Of the values, given that of the last layer."""
+        return next(n for n in range(1, width + 1) if sum(self.outputs(n).values()) == width)
 
     def log_prob(self, params: Params, seen: Observations) -> Float[Array, "*lead state"]:
-        return Gaussian().log_prob(self.plain(params), seen)
+        return self.form.log_prob(self.plain(params), seen)
 
     def maximised(self, params: Params, seen: Observations, weights: Float[Array, "*lead state"]) -> Params | None:
         return None
@@ -67,22 +81,46 @@ class NeuralGaussian(Emission):
         return everything(params)
 
     def natural(self, params: Params) -> dict[str, Natural]:
-        return Gaussian().natural(self.plain(params))
+        return self.form.natural(self.plain(params))
 
     def rescaled(
         self, params: Params, shift: Float[np.ndarray, "feature"], scale: Float[np.ndarray, "feature"]
     ) -> Params:
-        both = np.concatenate([scale, np.ones_like(scale)])
-        bias = params["shared_last_bias"] * both + np.concatenate([shift, np.log(scale)])
-        return {**params, "shared_last": params["shared_last"] * both, "shared_last_bias": bias}
+        factor, more = (np.concatenate(parts) for parts in self.in_units(shift, scale))
+        bias = params["shared_last_bias"] * factor + more
+        return {**params, "shared_last": params["shared_last"] * factor, "shared_last_bias": bias}
+
+    def in_units(self, shift: np.ndarray, scale: np.ndarray) -> tuple[tuple[np.ndarray, ...], tuple[np.ndarray, ...]]:
+        """What the outputs are multiplied by, and what is added."""
+        return (scale, np.ones_like(scale)), (shift, np.log(scale))
 
     def sample(
         self, params: Params, states: Int[np.ndarray, "time"], gaps: Float[np.ndarray, "time"], rng: np.random.Generator
     ) -> Float[np.ndarray, "time feature"]:
-        return Gaussian().sample(self.plain(params), states, gaps, rng)
+        return self.form.sample(self.plain(params), states, gaps, rng)
 
     def locations(self, params: Params) -> Float[np.ndarray, "state"] | None:
         return np.asarray(self.plain(params)["mean"])[:, 0]
+
+
+class FullNeuralGaussian(NeuralGaussian):
+    """The same with a covariance for each state, whose triangle is an output, too."""
+
+    @property
+    def name(self) -> str:
+        return "neural-full"
+
+    @property
+    def form(self) -> Emission:
+        return FullGaussian()
+
+    def outputs(self, n_features: int) -> dict[str, int]:
+        return {"mean": n_features, "log_diagonal": n_features, "lower": n_features * (n_features - 1) // 2}
+
+    def in_units(self, shift: np.ndarray, scale: np.ndarray) -> tuple[tuple[np.ndarray, ...], tuple[np.ndarray, ...]]:
+        rows, _ = np.tril_indices(len(scale), -1)
+        factor, more = super().in_units(shift, scale)
+        return (*factor, scale[rows]), (*more, np.zeros(len(rows)))
 
 
 class CustomEmission(Emission):

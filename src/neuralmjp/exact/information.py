@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy.stats import chi2
 
-from ..emissions import Gaussian, NeuralGaussian
+from ..emissions import NeuralGaussian
 from ..mjp.precision import in_double_precision
 from ..priors import FreeRates, ReversibleRates
 from .fit import ExactFit, Height
@@ -205,7 +205,7 @@ def with_plain_emission(fit: ExactFit) -> ExactFit:
     emission = fit.model.emission
     if not isinstance(emission, NeuralGaussian):
         return fit
-    model = fit.model._replace(emission=Gaussian())
+    model = fit.model._replace(emission=emission.form)
     plain = {name: np.asarray(value) for name, value in emission.plain(fit.parameters.emission).items()}
     parameters = fit.parameters._replace(emission=plain)
     packing = Packing(model, parameters)

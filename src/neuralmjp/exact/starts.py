@@ -88,9 +88,9 @@ def em_emission(emission: Emission, complete: bool) -> Emission | None:
         if inside is None:
             return None
         return emission if inside == emission.base else emission.around(inside)
-    if isinstance(emission, (Diffusion, OrnsteinUhlenbeck, NeuralGaussian)) or (
-        isinstance(emission, FullGaussian) and not complete
-    ):
+    if isinstance(emission, NeuralGaussian):
+        return em_emission(emission.form, complete)
+    if isinstance(emission, (Diffusion, OrnsteinUhlenbeck)) or (isinstance(emission, FullGaussian) and not complete):
         return Gaussian()
     return None if emission.name == "custom" else emission
 
@@ -103,7 +103,7 @@ def refined(emission: Emission, found: Params, time_scale: float) -> Params:
     if isinstance(emission, OrnsteinUhlenbeck):
         return {**plain, "log_relaxation": np.full_like(plain["mean"], -np.log(time_scale))}
     if isinstance(emission, NeuralGaussian):
-        return emission.around(plain, None)
+        return emission.around(refined(emission.form, plain, time_scale), None)
     if isinstance(emission, Diffusion):
         return emission.around(plain, time_scale)
     if isinstance(emission, FullGaussian) and "log_sd" in plain:

@@ -16,7 +16,7 @@ def places_only(emission: Emission, params: Params) -> Params:
         return emission.outer(places_only(emission.base, emission.inner(params)), still)
     free = {name: np.full(np.shape(value), name not in SPREADS) for name, value in params.items()}
     if isinstance(emission, NeuralGaussian):
-        n = np.shape(params["shared_last_bias"])[0] // 2  # means first, then log standard deviations
+        n = emission.n_features(len(params["shared_last_bias"]))  # means first, then their spread
         free["shared_last"][:, n:] = free["shared_last_bias"][n:] = False
     return free
 
@@ -26,7 +26,7 @@ def with_even_spread(emission: Emission, params: Params) -> Params:
     if isinstance(emission, Wrapped):
         return emission.outer(with_even_spread(emission.base, emission.inner(params)), params)
     if isinstance(emission, NeuralGaussian):
-        n = np.shape(params["shared_last_bias"])[0] // 2
+        n = emission.n_features(len(params["shared_last_bias"]))
         last = np.array(params["shared_last"])
         last[:, n:] = 0.0
         return {**params, "shared_last": last}
