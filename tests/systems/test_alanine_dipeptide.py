@@ -18,9 +18,7 @@ QUICK = AlanineDipeptide(frame=0.01)  # five steps
 
 def test_angles_by_an_independent_witness(tmp_path):
     md = pytest.importorskip("mdtraj", reason="MDTraj, of the extra 'md', is not installed")
-    from neuralmjp.systems.alanine_dipeptide import _pdb
-
-    (tmp_path / "molecule.pdb").write_text(_pdb())
+    (tmp_path / "molecule.pdb").write_text(AlanineDipeptide().pdb)
     frames = md.load(tmp_path / "molecule.pdb")
     rng = np.random.default_rng(0)
     shaken = md.Trajectory(frames.xyz + rng.normal(scale=0.05, size=(20, 22, 3)), frames.topology)

@@ -1,6 +1,7 @@
 """Processes with known truth: one definition each serves simulation and inference.
 
-Names as the command line knows them are in `SYSTEMS`; importing this module loads none of them.
+Names as the command line knows them are in `SYSTEMS`; importing this module loads none of them. `AlanineDipeptide`, by
+molecular dynamics, has no known truth and is not among them.
 """
 
 from importlib import import_module
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 from ..errors import InputError
 
 if TYPE_CHECKING:
+    from .alanine_dipeptide import AlanineDipeptide
     from .brownian_folding import BrownianFolding
     from .datasets import Dataset, paper_dataset
     from .flashing_ratchet import FlashingRatchet
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from .two_mode import TwoMode
 
 _HOMES = {
+    "AlanineDipeptide": "alanine_dipeptide",
     "BrownianFolding": "brownian_folding",
     "Dataset": "datasets",
     "paper_dataset": "datasets",
@@ -65,6 +68,7 @@ SYSTEMS = {
 
 __all__ = [
     "SYSTEMS",
+    "AlanineDipeptide",
     "BrownianFolding",
     "Dataset",
     "FlashingRatchet",

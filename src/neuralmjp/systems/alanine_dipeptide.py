@@ -71,6 +71,11 @@ class AlanineDipeptide:
     step: float = 0.002  # ps
     frame: float = 1.0  # ps between frames
 
+    @property
+    def pdb(self) -> str:
+        """The molecule as the text of a PDB file: the topology of its trajectories."""
+        return _pdb()
+
     def start(self, seed: int) -> Conformation:
         """The extended molecule at rest: let the first frames pass before anything is measured."""
         _check_seed(seed)
