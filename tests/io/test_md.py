@@ -138,6 +138,13 @@ def test_not_a_trajectory(files, tmp_path, suffix):
     assert message(path, topology=files["topology"]).startswith(f"{path}: ")
 
 
+def test_cut_short(files, capfd):
+    content = files["path"].read_bytes()
+    files["path"].write_bytes(content[: len(content) // 2 - 7])
+    assert "is it cut short" in message(**files)
+    assert capfd.readouterr() == ("", "")  # one line from us, none from the reader beneath
+
+
 def test_missing_package(files, monkeypatch):
     monkeypatch.setitem(sys.modules, "mdtraj", None)
     assert message(**files) == f"{files['path']}: a molecular-dynamics file needs mdtraj: pip install 'neuralmjp[md]'"

@@ -98,31 +98,34 @@ def _pieces(md: Any, path: Path, structure: Any, atoms: np.ndarray) -> Iterator[
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         pieces = md.iterload(str(path), chunk=n_frames, atom_indices=atoms, **top)
-        with _hushed():  # the file is opened here
-            first = next(pieces, None)
-        if first is not None:
-            yield first
-            yield from pieces
+        while True:
+            with _hushed():
+                piece = next(pieces, None)
+            if piece is None:
+                return
+            yield piece
 
 
 @contextmanager
 def _hushed() -> Iterator[None]:
-    """Silence for what C code prints: the reader of DCD files chats on standard output."""
+    """Silence for what C code prints: readers of trajectories chat on standard output, and complain beside it."""
     try:
-        flush, out = ctypes.CDLL(None).fflush, os.dup(1)
-    except (OSError, TypeError):  # no C library to be asked, or no standard output
+        flush, own = ctypes.CDLL(None).fflush, (os.dup(1), os.dup(2))
+    except (OSError, TypeError):  # no C library to be asked, or nowhere to print
         yield
         return
     flush(None)
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
+    os.dup2(nowhere, 2)
     try:
         yield
     finally:
         flush(None)
-        os.dup2(out, 1)
+        for stream, known in zip((1, 2), own, strict=True):
+            os.dup2(known, stream)
+            os.close(known)
         os.close(nowhere)
-        os.close(out)
 
 
 def _features(md: Any, structure: Any, wanted: str, source: str) -> Features:
