@@ -59,10 +59,10 @@ class AlanineDipeptide:
     was cut off between two blocks goes on exactly as if it had not been.
 
     Example:
-        >>> molecule = AlanineDipeptide()
+        >>> molecule = AlanineDipeptide(frame=0.01)
         >>> start = molecule.start(seed=1)
-        >>> angles, end = molecule.block(start, 5, seed=1, number=0)  # doctest: +SKIP
-        >>> angles.shape, end.positions.shape  # doctest: +SKIP
+        >>> angles, end = molecule.block(start, 5, seed=1, number=0)
+        >>> angles.shape, end.positions.shape
         ((5, 2), (22, 3))
     """
 
