@@ -51,8 +51,10 @@ LAYERS |= {
     "baselines": MODEL | {"systems", "exact", "baselines"},  # exact: the simplex of PCCA+
     "estimators": MODEL | {"systems", "exact", "baselines", "training", "fitted", "fitted_network", "estimators"},
 }
+LAYERS["validation"] = LAYERS["estimators"] - {"training", "baselines"} | {"preprocess", "validation"}
 LAYERS["experiments"] = LAYERS["estimators"] - {"exact"} | {"objective", "plots", "io", "preprocess", "experiments"}
 LAYERS["comparison"] = LAYERS["estimators"] - {"exact"} | {"fitted_files", "io", "preprocess", "comparison"}
+LAYERS["report"] = MODEL | {"_version", "fitted", "fitted_files", "io", "plots", "training", "report"}
 NEURAL = ("encoders", "posteriors", "training", "objective", "priors.generator")
 
 

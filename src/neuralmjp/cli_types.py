@@ -237,6 +237,14 @@ CompareFolder = Annotated[
 ]
 
 
+FittedData = Annotated[
+    Path | None, typer.Argument(metavar="[DATA]", help="What was fitted; default: where the fit found it.")
+]
+ReportFile = Annotated[
+    Path | None, typer.Option("--out", metavar="FILE.html", help="Where to write; default: report.html in RUN.")
+]
+
+
 @dataclass(frozen=True)
 class Reading:
     """How a data file is read, as it was typed; None where nothing was."""

@@ -49,7 +49,7 @@ class MarkovChain:
         lag: in the data's time unit.
         time_unit: of `lag`, `timescales`, `mfpt`, and (inverted) `rates`.
         stationary_distribution: share of time in every state.
-        timescales: -lag / log |eigenvalue|, longest first.
+        timescales: -lag / log of the size of the eigenvalue, longest first.
         mfpt: mean first-passage times, entry [i, j] from i to j, 0 on the diagonal, as a chain that looks once a lag.
         rates: log(T) / lag off the diagonal, zeros on it; where T has no generator the nearest one, with a warning.
         memberships: probabilities of the states for every observation of a data set.
@@ -156,7 +156,7 @@ def make_chain(
 
 
 def timescales_of(matrix: Float[np.ndarray, "state state"], lag: float) -> Float[np.ndarray, "scale"]:
-    """-lag / log |eigenvalue| of all but the first, longest first.
+    """-lag / log of the size of the eigenvalue of all but the first, longest first.
 
     >>> timescales_of(np.array([[0.75, 0.25], [0.25, 0.75]]), 1.0).round(4)
     array([1.4427])

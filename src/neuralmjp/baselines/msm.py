@@ -157,7 +157,7 @@ def occupied(values: Float[np.ndarray, "row value"], per_value: int, angles: boo
 def reversible_timescales(
     transitions: Float[np.ndarray, "cell cell"], law: Float[np.ndarray, "cell"], lag: float
 ) -> Float[np.ndarray, "scale"]:
-    """-lag / log |eigenvalue|, longest first, of a matrix in detailed balance."""
+    """-lag / log of the size of the eigenvalue, longest first, of a matrix in detailed balance."""
     root = np.sqrt(law)
     balanced = root[:, None] * transitions / root
     return decay_times(np.linalg.eigvalsh((balanced + balanced.T) / 2), lag)

@@ -5,16 +5,18 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float, Int
 
-from ..estimators import ExactMJP
+from ..estimators import ExactMJP, NeuralMJP
 from ..io import write
 from ..mjp import Interval, JumpPath, rates_from_paths
 from ..mjp.paths import joined
+from ..report import Finding, Source, Table, write_report
 from ..systems import IonChannel, Simulation
 from .show import console, number, progress_display, table
 from .simulate import hidden
 
 SECONDS = 20.0
 DRAWN = 0.25  # seconds of the trace that the figure shows
+LEARNED, STEPS = 5.0, 400  # seconds that the neural engine sees, and its training steps
 
 
 def run(out: Path, *, seed: int) -> None:
@@ -32,11 +34,37 @@ def run(out: Path, *, seed: int) -> None:
     }
     with progress_display() as progress:
         fitted = ExactMJP(len(levels), emission="gaussian", seed=seed).fit(recording.data, progress)
+        # A part of it, and few steps: enough to see that both engines agree, in a minute on a laptop.
+        part = recording.data.between(0, LEARNED)
+        neural = NeuralMJP(len(levels), emission="gaussian", seed=seed, changes={"steps": STEPS}).fit(part, progress)
     fitted.save(out / "model")
     estimates["exact fit"] = fitted.intervals["rates"]
+    found = {"exact": estimates["exact fit"], f"neural, first {LEARNED:g} s": neural.intervals["rates"]}
+    write_report(fitted, out / "report.html", data=recording.data, source=source_of(rates, found, channel.time_unit))
     accuracy = float((fitted.decode(recording.data).states == recording.states).mean())
     draw(recording, levels, rates, estimates, out / "demo.png")
     show(channel, recording, rates, estimates, accuracy, out)
+
+
+def source_of(rates: np.ndarray, found: dict[str, Interval], unit: str) -> Source:
+    """The truth beside what both engines found, and whether their intervals hold it."""
+    jumps = [(int(i), int(j)) for i, j in np.argwhere(rates > 0)]
+    headings, rows, findings = ["jump", "truth"], [[f"{i} → {j}", float(rates[i, j])] for i, j in jumps], []
+    for name, interval in found.items():
+        headings += [name, "from", "to"]
+        held = 0
+        for row, (i, j) in zip(rows, jumps, strict=True):
+            mean, lower, upper = (float(part[i, j]) for part in (interval.mean, interval.lower, interval.upper))
+            row += [mean, lower, upper]
+            held += lower <= rates[i, j] <= upper
+        missed = [row[0] for row in rows if not row[-2] <= row[1] <= row[-1]]
+        words = f"{name}: {held} of {len(jumps)} true rates are inside their 95 % intervals"
+        findings.append(
+            Finding(True if not missed else None, f"{words}{'; not ' + ', '.join(missed) if missed else ''}.")
+        )
+    title = f"Truth beside what was found (per {unit})"
+    table = Table("truth", title, tuple(headings), tuple(tuple(row) for row in rows))
+    return Source(data="a simulated channel", command="neuralmjp demo", findings=findings, tables=[table])
 
 
 def nearest_level(current: Float[np.ndarray, "time"], levels: Float[np.ndarray, "state"]) -> Int[np.ndarray, "time"]:
@@ -98,3 +126,4 @@ def show(
         f"Its most likely path is right at {100 * accuracy:.2f} % of the samples."
     )
     screen.print(f"figure: {out / 'demo.png'}   data: {out / 'channel.csv'}   model: {out / 'model'}", soft_wrap=True)
+    screen.print(f"report: {out / 'report.html'}", soft_wrap=True)

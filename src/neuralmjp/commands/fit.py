@@ -105,7 +105,7 @@ def run(
             fitted = ExactMJP(n_states, restarts=restarts, **assumed).fit(data, progress)
         bound_of = ""
     show(fitted, path, bound_of=bound_of)
-    write_run(fitted, summary(fitted), columns, out, json_file)
+    write_run(fitted, summary(fitted), columns, out, json_file, data=path)
 
 
 def refuse(options: list[str], belongs_to: str, given: str) -> None:

@@ -60,4 +60,4 @@ def run(
         with progress_display() as progress:
             fitted = estimator.fit(data, progress)
     show(fitted, path)
-    write_run(fitted, summary(fitted), columns, out, json_file)
+    write_run(fitted, summary(fitted), columns, out, json_file, data=path)

@@ -1,6 +1,8 @@
 """The folder that a fit left behind: which kind of model it holds, and which columns were read."""
 
 import json
+import shlex
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ from ..fitted_network import FittedNetwork
 from .show import console
 
 COLUMNS_FILE = "columns.json"
+SOURCE_FILE = "source.json"
 
 
 def load_any(folder: Path) -> FittedMJP | FittedNetwork:
@@ -44,12 +47,23 @@ def write_run(
     columns: dict[str, Any],
     out: Path | None,
     json_file: Path | None,
+    *,
+    data: Path | None = None,
 ) -> None:
-    """Save a fit where that was asked for, with the columns it read; its result as JSON; and say so."""
+    """Save a fit where that was asked for, with the columns it read; its result as JSON; and say so.
+
+    Args:
+        data: the file that was fitted, for the report.
+    """
     screen = console()
     if out is not None:
         fitted.save(out)
         write_columns(out, columns)
+        source = {
+            "data": None if data is None else str(data.resolve()),
+            "command": shlex.join(["neuralmjp", *sys.argv[1:]]),
+        }
+        (out / SOURCE_FILE).write_text(json.dumps(source, indent=2) + "\n")
         screen.print(f"model -> {out}", soft_wrap=True)
     if json_file is not None:
         json_file.write_text(json.dumps(result, indent=2, allow_nan=False) + "\n")

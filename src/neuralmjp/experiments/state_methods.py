@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from .. import mjp
 from ..baselines.koehs import fit_koehs
 from ..estimators import ExactMJP, NeuralMJP
 from ..mjp.interval import Interval
@@ -27,11 +26,12 @@ class Runs:
     models: tuple[Any, ...]  # FittedMJP, or what a baseline returns: it has rates
     seconds: float
     message: str
+    rarest: tuple[float, ...] = ()  # of each run: share of the observations in the state that explains fewest
 
     @property
     def collapsed(self) -> int:
-        """Runs in which a state is as good as never visited."""
-        return int(sum(np.asarray(mjp.stationary_distribution(one.rates)).min() < VISITED for one in self.models))
+        """Runs in which a state explains as good as nothing."""
+        return sum(share < VISITED for share in self.rarest)
 
     def line(self, method: str, columns: Sequence[str], told: Told, decimals: Sequence[int]) -> Line:
         """Mean and spread over the runs."""
@@ -43,19 +43,27 @@ def by_networks(estimator: NeuralMJP, data: TimeSeries, progress: Progress) -> R
     """The neural engine, its restarts as runs that go side by side."""
     trained = estimator.train(data, progress)
     models = tuple(estimator.fitted(data, alone(trained, k)) for k in range(len(trained.restarts)))
-    return Runs(models, trained.seconds, trained.message)
+    rarest = tuple(rarest_of(one.predict_proba(data)) for one in models)
+    return Runs(models, trained.seconds, trained.message, rarest)
 
 
 def over_data(estimator: ExactMJP | NeuralMJP, data: Sequence[TimeSeries], progress: Callable[[int], Progress]) -> Runs:
     """One fit to each of several data sets."""
     models = tuple(estimator.fit(one, progress(k)) for k, one in enumerate(data))
-    return Runs(models, sum(one.seconds for one in models), models[-1].message)
+    rarest = tuple(rarest_of(fitted.predict_proba(one)) for fitted, one in zip(models, data, strict=True))
+    return Runs(models, sum(one.seconds for one in models), models[-1].message, rarest)
 
 
 def by_koehs(data: Sequence[TimeSeries], n_states: int, progress: Callable[[int], Progress], substeps: int = 4) -> Runs:
     """A switching diffusion by variational EM, which has no intervals."""
     models = tuple(fit_koehs(one, n_states, substeps=substeps, progress=progress(k)) for k, one in enumerate(data))
-    return Runs(models, sum(one.seconds for one in models), models[-1].message)
+    rarest = tuple(rarest_of(fitted.probabilities(one)) for fitted, one in zip(models, data, strict=True))
+    return Runs(models, sum(one.seconds for one in models), models[-1].message, rarest)
+
+
+def rarest_of(probabilities: Float[np.ndarray, "row state"]) -> float:
+    """Share of the observations in the state that explains fewest."""
+    return float(probabilities.mean(0).min())
 
 
 def holds(interval: Interval, truth: Float[np.ndarray, "..."]) -> np.ndarray:

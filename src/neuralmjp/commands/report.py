@@ -1,0 +1,55 @@
+"""`neuralmjp report`: a fit as one HTML file."""
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+from ..errors import InputError
+from ..fitted import FittedMJP
+from ..io import read
+from ..report import Source, write_report
+from .history import HISTORY_FILE
+from .runs import SOURCE_FILE, load_any
+from .show import console
+
+
+def run(folder: Path, data: Path | None, columns: dict[str, Any], out: Path | None) -> None:
+    fitted = load_any(folder)
+    if not isinstance(fitted, FittedMJP):
+        raise InputError(f"{folder} holds a reaction network; reports are of processes with hidden states")
+    known = source_of(folder)
+    path = data or known.get("data")
+    screen = console()
+    found = None
+    if path is None or not Path(path).exists():
+        screen.print(f"without the hidden path: {path or 'the data'} is not there; name it after RUN", soft_wrap=True)
+    else:
+        found = read(path, **columns)
+    source = Source(
+        data=Path(path).name if path else "",
+        command=known.get("command") or "",
+        history=history_of(folder),
+    )
+    file = out or folder / "report.html"
+    write_report(fitted, file, data=found, source=source)
+    screen.print(f"report -> {file}", soft_wrap=True)
+
+
+def source_of(folder: Path) -> dict[str, Any]:
+    """What the fit wrote of itself; nothing if that is gone."""
+    try:
+        known = json.loads((folder / SOURCE_FILE).read_text())
+    except (OSError, ValueError):
+        return {}
+    return known if isinstance(known, dict) else {}
+
+
+def history_of(folder: Path) -> list[dict[str, Any]]:
+    """Rounds of a training, if there was one."""
+    try:
+        with open(folder / HISTORY_FILE, newline="", encoding="utf-8") as file:
+            rows = list(csv.DictReader(file))
+        return [{"step": float(row["step"]), "objective": float(row["objective"])} for row in rows]
+    except (OSError, ValueError, KeyError):
+        return []

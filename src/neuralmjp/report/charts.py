@@ -1,0 +1,63 @@
+"""The drawings of a fit."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..fitted import Decoded, FittedMJP
+from ..timeseries import TimeSeries
+from . import svg
+from .tables import Table
+
+BINS = 24
+
+
+def by_rows(table: Table, alt: str, unit: str, *, log: bool) -> str:
+    """A dot with its interval for each row."""
+    return svg.dots([str(row[0]) for row in table.rows], [tuple(row[1:4]) for row in table.rows], unit, alt, log=log)
+
+
+def transition_network(fitted: FittedMJP) -> str:
+    law = np.asarray(fitted.stationary_distribution.mean)
+    words = ", ".join(f"state {k} {share:.3f}" for k, share in enumerate(law))
+    return svg.network(fitted.rates, law, fitted.time_unit, f"Transition network; share of the time: {words}")
+
+
+def dwell_times(data: TimeSeries, decoded: Decoded, state: int) -> list[float]:
+    """How long each visit lasted in the decoded path, whole visits alone."""
+    found = []
+    for first, last in zip(data.offsets[:-1], data.offsets[1:], strict=True):
+        states, times = decoded.states[first:last], data.times[first:last]
+        edges = np.flatnonzero(np.diff(states)) + 1
+        middle = (times[edges - 1] + times[edges]) / 2 if len(edges) else np.zeros(0)
+        visits = np.diff(middle)
+        found += visits[states[edges[:-1]] == state].tolist() if len(edges) > 1 else []
+    return found
+
+
+def dwell_chart(fitted: FittedMJP, visits: Sequence[float], state: int) -> str:
+    """Density of dwell times on a logarithmic axis, and the exponential of the fit."""
+    times = np.asarray([t for t in visits if t > 0])
+    if len(times) < 5:
+        return ""
+    edges = np.geomspace(times.min() * 0.99, times.max() * 1.01, min(BINS, max(len(times) // 4, 4)))
+    heights = np.histogram(times, edges)[0] / (len(times) * np.diff(edges))
+    leaving = float(fitted.rates[state].sum())
+    grid = np.geomspace(edges[0], edges[-1], 60)
+    curve = leaving * np.exp(-leaving * grid)
+    return svg.lines(
+        [("fitted", grid.tolist(), curve.tolist())],
+        f"dwell time ({fitted.time_unit})",
+        "density",
+        f"Dwell times of state {state}: {len(times)} visits, and the fitted exponential",
+        log_x=True,
+        stairs=[("visits", edges.tolist(), heights.tolist())],
+    )
+
+
+def training_curve(history: Sequence[dict[str, Any]]) -> str:
+    """The bound against steps."""
+    steps = [float(row["step"]) for row in history]
+    bound = [float(row["objective"]) for row in history]
+    return svg.lines([("bound", steps, bound)], "training step", "nats per series", "The bound while training")

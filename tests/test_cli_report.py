@@ -1,0 +1,35 @@
+"""`neuralmjp report`: one file from what a fit left behind."""
+
+import json
+
+from command import assert_refused
+
+
+def test_from_fit_to_page(run, tmp_path):
+    data, folder = tmp_path / "channel.csv", tmp_path / "run"
+    assert run("simulate", "ion-channel", "--series", 1, "--length", 2000, "--seed", 3, "--out", data)[0] == 0
+    assert run("fit", data, "--states", 3, "--time-unit", "s", "--restarts", 1, "--out", folder)[0] == 0
+    assert json.loads((folder / "source.json").read_text())["data"] == str(data)
+    status, out, error = run("report", folder)
+    assert status == 0, error
+    assert f"report -> {folder / 'report.html'}" in out
+    page = (folder / "report.html").read_text()
+    assert "3 states in channel.csv" in page
+    assert "Hidden path" in page
+    assert "(per s)" in page
+
+    data.rename(tmp_path / "moved.csv")
+    status, out, _ = run("report", folder, "--out", tmp_path / "short.html")
+    assert status == 0
+    assert "without the hidden path" in out
+    assert "Hidden path" not in (tmp_path / "short.html").read_text()
+    assert run("report", folder, tmp_path / "moved.csv")[0] == 0
+    assert "3 states in moved.csv" in (folder / "report.html").read_text()
+
+
+def test_refused(run, tmp_path):
+    assert_refused(run("report", tmp_path / "nothing"), "nothing")
+    births, folder = tmp_path / "births.csv", tmp_path / "births"
+    assert run("simulate", "birth-death", "--series", 4, "--length", 6, "--seed", 1, "--out", births)[0] == 0
+    assert run("fit", births, "--prior", "birth-death", "--out", folder)[0] == 0
+    assert_refused(run("report", folder), "reaction network")
