@@ -120,7 +120,8 @@ def result_tab(fitted: FittedMJP, findings: Sequence[Finding], tables: dict[str,
         if name in tables:
             drawn.append(figure(charts.by_rows(tables[name], tables[name].title, words, log=log), tables[name].title))
     first = "".join(table_html(table) for table in source.tables)
-    return f'<ul class="findings">{said}</ul>{first}<dl class="facts">{listed}</dl><div class="figures">{"".join(drawn)}</div>'
+    figures = f'<div class="figures">{"".join(drawn)}</div>'
+    return f'<ul class="findings">{said}</ul>{first}<dl class="facts">{listed}</dl>{figures}'
 
 
 def path_tab(recording: dict[str, Any], fitted: FittedMJP) -> str:
