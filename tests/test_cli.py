@@ -245,5 +245,6 @@ def test_demo(run):
     assert data.n_observations == truth.n_observations == 100_000
     assert set(np.unique(truth.values)) == {0, 1, 2}
     assert "figure: shown/here/demo.png   data: shown/here/channel.csv" in ended.out
+    assert "Truth beside what was found (per s)" in Path("shown/here/report.html").read_text()
     assert "Jump rates (per s), 95 % intervals" in ended.out
     assert ended.out.count("→") == 6
