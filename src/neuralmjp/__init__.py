@@ -10,6 +10,7 @@
     mjp       the mathematics of jump processes: simulation, propagation, observables
     plots     figures that take data and an `ax`
     preprocess thinning, burn-in, angles, scales
+    validation is a fit true to the data; how many states
 
 >>> import neuralmjp as nm
 >>> channel = nm.systems.IonChannel.paper("one-second")
@@ -25,7 +26,7 @@ from ._version import __version__
 from .errors import InputError
 
 if TYPE_CHECKING:
-    from . import emissions, io, mjp, plots, preprocess, priors, systems
+    from . import emissions, io, mjp, plots, preprocess, priors, systems, validation
     from .estimators import ExactMJP, NetworkMJP, NeuralMJP
     from .exact.evidence import Panel
     from .fitted import FittedMJP
@@ -51,6 +52,7 @@ __all__ = [
     "priors",
     "read",
     "systems",
+    "validation",
     "write",
 ]
 
@@ -65,7 +67,7 @@ _HOMES = {
     "read": ".io",
     "write": ".io",
 }
-_SUBPACKAGES = ("emissions", "io", "mjp", "plots", "preprocess", "priors", "systems")
+_SUBPACKAGES = ("emissions", "io", "mjp", "plots", "preprocess", "priors", "systems", "validation")
 
 
 def __getattr__(name: str):

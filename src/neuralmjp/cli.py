@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from . import cli_checks
 from . import cli_types as given
 from ._version import __version__
 from .errors import InputError
@@ -362,6 +363,9 @@ def compare(
         out=out,
         json_file=json_file,
     )
+
+
+cli_checks.add_to(app)
 
 
 def main() -> None:

@@ -14,7 +14,7 @@ from . import mjp
 from .emissions import Emission
 from .emissions.wrapped import levels_of
 from .errors import InputError
-from .exact.decode import Prepared, require_possible, sample_paths, smooth, viterbi
+from .exact.decode import Ahead, Prepared, one_step_ahead, require_possible, sample_paths, smooth, viterbi
 from .exact.evidence import Panel, Scaling, make_evidence
 from .exact.forecast import StateForecast, forecast_states
 from .exact.model import Model, Parameters, initial_law
@@ -163,6 +163,17 @@ class FittedMJP:
     def score(self, data: TimeSeries) -> float:
         """Log-likelihood of data under this model."""
         return smooth(self._prepared(data))[0]
+
+    @in_double_precision
+    def log_emissions(self, data: TimeSeries) -> Float[np.ndarray, "row state"]:
+        """Log density of each observation in each state, by itself."""
+        prepared = self._prepared(data)
+        return prepared.laid.layout.scatter(np.asarray(prepared.logs))
+
+    @in_double_precision
+    def one_step_ahead(self, data: TimeSeries) -> Ahead:
+        """At each observation what the ones before it led to expect: the law of the state, and the log density."""
+        return one_step_ahead(self._prepared(data))
 
     @in_double_precision
     def predict(self, data: TimeSeries, times, *, samples: int = 1000, seed: int = 0) -> StateForecast:

@@ -2,11 +2,13 @@
 
 from functools import partial
 from itertools import pairwise
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
+from scipy.special import logsumexp
 
 from ..errors import InputError
 from ..mjp import JumpPath, sample_bridges
@@ -55,6 +57,36 @@ def smooth(prepared: Prepared) -> tuple[float, Float[np.ndarray, "row state"]]:
         return float(found.log_likelihood), laid.layout.scatter(np.asarray(found.smoothed))
     value, smoothed = _smooth(prepared.table, prepared.logs, prepared.law, laid.evidence.chain, laid.layout.aligned)
     return float(value), _with_entries(laid, laid.layout.scatter(np.asarray(smoothed)))
+
+
+class Ahead(NamedTuple):
+    """What was expected at each observation, before it was made."""
+
+    states: Float[np.ndarray, "row state"]  # law of the state, given the observations before
+    log_density: Float[np.ndarray, "row"]  # of the observation itself, given those before
+
+
+@partial(jax.jit, static_argnames="aligned")
+def _filtered(table: Array, logs: Array, law: Array, chain, aligned: bool):
+    return forward(table, logs, law, chain, aligned)[0].filtered.swapaxes(1, 2)
+
+
+@in_double_precision
+def one_step_ahead(prepared: Prepared) -> Ahead:
+    """The filter, carried to the next observation by exp(F gap); a series begins with the initial law."""
+    laid, layout = prepared.laid, prepared.laid.layout
+    if prepared.model.emission.hidden_level:
+        raise InputError(f"one step ahead, the emission {prepared.model.emission.name} has no law of states alone")
+    found = _filtered(prepared.table, prepared.logs, prepared.law, laid.evidence.chain, layout.aligned)
+    filtered, logs, starts, gap = (
+        layout.scatter(np.asarray(each)) for each in (found, prepared.logs, layout.starts, layout.gap_index)
+    )
+    moved = np.einsum("ti,tij->tj", np.roll(filtered, 1, axis=0), np.asarray(prepared.table)[gap])
+    law = np.asarray(prepared.law)
+    states = np.where(starts[:, None], law / law.sum(), moved)
+    with np.errstate(divide="ignore"):
+        density = logsumexp(np.log(np.where(starts[:, None], law, moved)) + logs, axis=1)
+    return Ahead(states, np.asarray(density))
 
 
 def _entries(laid: Laid) -> tuple[Bool[np.ndarray, "row"], int]:

@@ -59,14 +59,15 @@ def _paths(
     law: Float[np.ndarray, "state"], steps: Float[np.ndarray, "time state state"], n: int, rng: np.random.Generator
 ) -> Int[np.ndarray, "sample time"]:
     """States after each step, from a first one that is drawn too but not returned."""
-    state = _drawn(np.broadcast_to(law, (n, len(law))), rng)
+    state = draw(np.broadcast_to(law, (n, len(law))), rng)
     path = np.empty((n, len(steps)), dtype=int)
     for t, step in enumerate(steps):
-        path[:, t] = state = _drawn(step[state], rng)
+        path[:, t] = state = draw(step[state], rng)
     return path
 
 
-def _drawn(laws: Float[np.ndarray, "sample state"], rng: np.random.Generator) -> Int[np.ndarray, "sample"]:
+def draw(laws: Float[np.ndarray, "sample state"], rng: np.random.Generator) -> Int[np.ndarray, "sample"]:
+    """A state from each law."""
     cumulative = np.cumsum(laws, axis=1)
     level = rng.random(len(laws)) * cumulative[:, -1]
     return (cumulative <= level[:, None]).sum(1)

@@ -1,0 +1,79 @@
+"""Commands that judge a model and choose one: arguments only, as in `cli`, which adds them to the others."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from . import cli_types as given
+
+FigureFolder = Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Draw a figure per check here.")]
+ModelFolder = Annotated[
+    Path | None, typer.Option("--out", metavar="DIR", help="Fit the chosen number with intervals and keep the model.")
+]
+
+
+@given.reads_data
+def validate(
+    *,
+    run: given.RunFolder,
+    data: given.DataFile,
+    simulations: Annotated[
+        int, typer.Option("--simulations", metavar="N", min=20, help="Simulated data sets behind the verdicts.")
+    ] = 50,
+    reading: given.Reading,
+    seed: given.Seed = 0,
+    out: FigureFolder = None,
+    json_file: given.JsonFile = None,
+) -> None:
+    """Check a fitted model against data: a verdict per check, in one plain sentence each.
+
+    Columns are those of the fit unless others are given.
+    """
+    from .commands import validate as command
+    from .commands.runs import columns_of
+
+    columns = columns_of(run, reading)
+    command.run(run, data, columns, simulations=simulations, seed=seed, out=out, json_file=json_file)
+
+
+@given.reads_data
+def select(
+    *,
+    data: given.DataFile,
+    states: Annotated[str, typer.Option("--states", metavar="A..B", help="Numbers to try: 2..6, or 2,3,5.")] = "2..6",
+    folds: Annotated[int, typer.Option("--folds", metavar="N", min=2, help="Parts that are held out in turn.")] = 4,
+    restarts: Annotated[int, typer.Option("--restarts", metavar="R", min=1, help="Starts of every fit.")] = 3,
+    emission: given.EmissionName = "auto",
+    prior: Annotated[str, typer.Option("--prior", metavar="NAME", help="free or reversible.")] = "free",
+    thin: given.Thin = 1,
+    reading: given.Reading,
+    seed: given.Seed = 0,
+    out: ModelFolder = None,
+    json_file: given.JsonFile = None,
+) -> None:
+    """Choose the number of hidden states, by held-out likelihood, BIC and ICL, and say why."""
+    from .commands import select as command
+    from .io import read
+    from .preprocess import thinned
+
+    columns = reading.columns()
+    command.run(
+        thinned(read(data, **columns), thin),
+        path=data,
+        columns=columns,
+        states=states,
+        folds=folds,
+        restarts=restarts,
+        emission=emission,
+        prior=prior,
+        seed=seed,
+        out=out,
+        json_file=json_file,
+    )
+
+
+def add_to(app: typer.Typer) -> None:
+    """Make both commands of the application."""
+    for command in (validate, select):
+        app.command()(command)

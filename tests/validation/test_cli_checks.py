@@ -1,0 +1,67 @@
+"""`neuralmjp validate` and `select`: what they print and write."""
+
+import json
+
+import pytest
+
+from command import assert_refused
+from neuralmjp import ExactMJP, FittedMJP, write
+from validation.test_panel_checks import ILL, people
+from validation.worlds import channel
+
+
+@pytest.fixture
+def recording(tmp_path):
+    path = tmp_path / "channel.csv"
+    write(channel(n=1000), path)
+    return path
+
+
+def test_validate(run, recording, tmp_path):
+    folder, figures, result = tmp_path / "run", tmp_path / "figures", tmp_path / "checks.json"
+    assert run("fit", recording, "--states", 2, "--restarts", 1, "--out", folder).status == 0
+    ended = run("validate", folder, recording, "--simulations", 20, "--out", figures, "--json", result)
+    assert ended.status == 0
+    checks = {one["check"]: one for one in json.loads(result.read_text())["checks"]}
+    assert set(checks) == {
+        "Chapman-Kolmogorov",
+        "timescales",
+        "dwell times",
+        "autocorrelation",
+        "density",
+        "residuals",
+        "forecasts",
+    }
+    assert all(one["sentence"] for one in checks.values())
+    assert "checks passed" in ended.out
+    names = {path.name for path in figures.iterdir()}
+    assert {"chapman-kolmogorov.png", "timescales.png", "dwell-times.png", "density.png", "residuals.png"} <= names
+
+
+def test_validate_a_panel(run, tmp_path):
+    data = people(60)
+    write(data, tmp_path / "people.csv")
+    ExactMJP(3, mask=(ILL > 0).astype(int)).fit(data).save(tmp_path / "run")
+    figures = tmp_path / "figures"
+    ended = run("validate", tmp_path / "run", tmp_path / "people.csv", "--simulations", 20, "--out", figures)
+    assert ended.status == 0
+    assert "prevalence" in ended.out
+    assert "Pearson" in ended.out
+    assert (figures / "prevalence.png").exists()
+
+
+def test_select(run, recording, tmp_path):
+    folder, result = tmp_path / "run", tmp_path / "selection.json"
+    options = ("--states", "2,3", "--folds", 2, "--restarts", 1, "--json", result, "--out", folder)
+    ended = run("select", recording, *options)
+    assert ended.status == 0
+    assert "K = 2" in ended.out
+    found = json.loads(result.read_text())
+    assert found["n_states"] == 2
+    assert [one["n_states"] for one in found["candidates"]] == [2, 3]
+    assert FittedMJP.load(folder).n_states == 2
+
+
+def test_select_refuses(run, recording):
+    assert_refused(run("select", recording, "--states", "1..3"), "--states takes numbers")
+    assert_refused(run("select", recording, "--states", "2", "--folds", 100), "too few")

@@ -1,0 +1,45 @@
+"""Forecasts are as sure as they should be: nine of ten later observations lie inside their 90 % intervals."""
+
+import numpy as np
+import pytest
+
+from neuralmjp import InputError, NetworkMJP
+from neuralmjp.systems import named
+from neuralmjp.validation import coverage
+from validation.worlds import channel, fitted_to
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("seed", range(4))
+def test_forecasts_of_a_channel(seed):
+    """The share over 70 forecasts has a standard error of about 2 %: one seed in a hundred would leave 85 to 95 %."""
+    fitted, _ = fitted_to("right")
+    found = coverage(fitted, channel(n=4000, seed=100 + seed))
+    assert found.inside.shape == (5,)
+    assert 0.85 <= found.share <= 0.95
+    assert found.verdict.passed
+
+
+def test_a_model_that_is_too_sure():
+    """Twice the noise that the model knows: too few observations lie inside."""
+    fitted, _ = fitted_to("right")
+    found = coverage(fitted, channel(noise=lambda size: np.random.default_rng(0).normal(scale=2.0, size=size)))
+    assert found.share < 0.85
+    assert found.verdict.passed is False
+
+
+def test_nothing_to_forecast():
+    fitted, data = fitted_to("right")
+    with pytest.raises(InputError, match="look less far ahead"):
+        coverage(fitted, data, horizon=3000)
+
+
+@pytest.mark.slow
+@pytest.mark.statistical
+def test_forecasts_of_a_reaction_network():
+    """Predators and prey; 30 series, so that the standard error is about 2 %."""
+    system = named("lotka-volterra")
+    data = system.simulate(n_series=60, length=30, seed=1).data
+    fitted = NetworkMJP(system).fit(data[:30])
+    found = coverage(fitted, data[30:], horizon=3)
+    assert 0.85 <= found.share <= 0.95
