@@ -46,18 +46,18 @@ def test_prevalence_by_hand():
 
 @pytest.mark.statistical
 def test_a_right_model_of_people():
-    """Pearson's test errs in 2 % of right models."""
+    """Pearson's test would reject one right model in twenty."""
     data = people()
     fitted = ExactMJP(3, mask=(ILL > 0).astype(int)).fit(data)
     assert prevalence(fitted, data).verdict.passed
-    found = pearson(fitted, data, simulations=50)
-    assert found.verdict.passed
+    found = pearson(fitted, data, simulations=20)
+    assert found.p_value > 0.05
     np.testing.assert_allclose(found.observed.sum(-1), found.expected.sum(-1))
 
 
 def test_people_of_two_kinds_are_seen():
     """Half move six times as fast, half never: no single rate foresees both short and long gaps."""
-    data = people(300, stayers=True)
+    data = people(200, stayers=True)
     fitted = ExactMJP(3, mask=(ILL > 0).astype(int)).fit(data)
     found = pearson(fitted, data, simulations=50)
     assert found.verdict.passed is False
