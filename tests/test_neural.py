@@ -63,7 +63,12 @@ class TestFittedModel:
             LEVELS, lambda stage, share: told.append((stage, share))
         )
         np.testing.assert_array_equal(again.rates, quick.rates)
-        assert told == [("training", 0.5), ("training", 1.0), ("intervals", 0.0)]
+        assert [(words.split(":")[0], share) for words, share in told] == [
+            ("training", 0.5),
+            ("training", 1.0),
+            ("intervals", 0.0),
+        ]
+        assert "training: bound -" in told[0][0]
 
     def test_without_intervals(self):
         fitted = NeuralMJP(2, "gaussian", changes={**SHORT, "steps": 100}, intervals=False).fit(LEVELS)

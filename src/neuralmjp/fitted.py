@@ -216,6 +216,18 @@ class FittedMJP:
             return arviz.from_dict({"posterior": samples})
         return arviz.from_dict(posterior=samples)
 
+    def to_deeptime(self, lag: float) -> Any:
+        """The process seen every `lag`, as deeptime's `MarkovStateModel` (extra `compare`); its lag time is `lag`."""
+        try:
+            from deeptime.markov.msm import MarkovStateModel
+        except ImportError:
+            raise InputError("to_deeptime needs deeptime: pip install 'neuralmjp[compare]'") from None
+        if not lag > 0:
+            raise InputError(f"a lag is positive, got {lag}")
+        law = np.asarray(self.stationary_distribution.mean)
+        chosen: Any = {"stationary_distribution": law, "lagtime": lag}
+        return MarkovStateModel(np.asarray(mjp.transition_matrix(self.rates, lag)), **chosen)
+
     # ---- on disk
 
     def save(self, folder: str | Path) -> None:

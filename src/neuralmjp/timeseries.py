@@ -104,6 +104,15 @@ class TimeSeries:
 
         return from_frame(frame, series=series, time=time, values=values, time_unit=time_unit)
 
+    @classmethod
+    def from_dtrajs(
+        cls, dtrajs: ArrayLike | Sequence[ArrayLike], *, lag: float = 1.0, time_unit: str = "frame"
+    ) -> "TimeSeries":
+        """Discrete trajectories as deeptime keeps them: state numbers, one array each; negative is missing."""
+        from .io.arrays import from_dtrajs
+
+        return from_dtrajs(dtrajs, lag, time_unit)
+
     def to_frame(self) -> "pd.DataFrame":
         """Return a pandas frame with one row per observation: series, time, values."""
         from .io.frames import to_frame

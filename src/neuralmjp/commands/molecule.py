@@ -65,9 +65,10 @@ def keep(path: Path, molecule: AlanineDipeptide, seed: int, done: list[np.ndarra
 
 def resume(path: Path, molecule: AlanineDipeptide, seed: int) -> tuple[list[np.ndarray], Conformation]:
     """What an earlier run left: blocks of angles, and where the molecule was."""
+    found: dict[str, Any] = {}
     try:
         with np.load(path, allow_pickle=False) as file:
-            found: dict[str, Any] = {name: file[name] for name in ("angles", "settings", *Conformation._fields)}
+            found = {name: file[name] for name in ("angles", "settings", *Conformation._fields)}
         shapes = found["angles"].shape[1:], found["positions"].shape, found["velocities"].shape
         whole = shapes == ((BLOCK, 2), (22, 3), (22, 3)) and all(np.isfinite(array).all() for array in found.values())
     except (OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile):

@@ -66,13 +66,18 @@ def histogram(values: Float[np.ndarray, "value"], *, bins: int = 10, width: int 
 @contextmanager
 def progress_display() -> Iterator[Callable[[str, float], None]]:
     """A bar on a terminal, silence elsewhere."""
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
     if not sys.stderr.isatty():
         yield lambda *_: None
         return
     with Progress(
-        TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), console=Console(stderr=True), transient=True
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=20),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        transient=True,
     ) as bar:
         task = bar.add_task("reading", total=1.0)
 

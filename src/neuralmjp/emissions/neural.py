@@ -72,7 +72,7 @@ class NeuralGaussian(Emission):
         return next(n for n in range(1, width + 1) if sum(self.outputs(n).values()) == width)
 
     def log_prob(self, params: Params, seen: Observations) -> Float[Array, "*lead state"]:
-        return self.form.log_prob(self.plain(params), seen)
+        return jnp.asarray(self.form.log_prob(self.plain(params), seen))
 
     def maximised(self, params: Params, seen: Observations, weights: Float[Array, "*lead state"]) -> Params | None:
         return None

@@ -35,6 +35,25 @@ def from_arrays(
     return TimeSeries(flat_times, flat_values, offsets, tuple(names), tuple(value_names), time_unit)
 
 
+def from_dtrajs(dtrajs: Any, lag: float, time_unit: str) -> TimeSeries:
+    """Discrete trajectories with a frame every `lag`; a negative state was not seen.
+
+    >>> from_dtrajs([[0, 0, 1], [1, -1]], 2.0, "ps").values[:, 0]
+    array([ 0.,  0.,  1.,  1., nan])
+    """
+    single = isinstance(dtrajs, np.ndarray) and dtrajs.ndim == 1
+    found = [_floats(one, "discrete trajectories") for one in ([dtrajs] if single else dtrajs)]
+    for one in found:
+        if one.ndim != 1 or (one != np.round(one)).any():
+            raise InputError("a discrete trajectory is a list of whole numbers, one state per frame")
+    if not lag > 0:
+        raise InputError(f"the lag between frames must be positive, got {lag}")
+    times = [lag * np.arange(len(one)) for one in found]
+    return from_arrays(
+        times, [np.where(one < 0, np.nan, one) for one in found], time_unit=time_unit, value_names=["state"]
+    )
+
+
 def _join(times: Sequence[Any], values: Sequence[Any]) -> Flat:
     """Lay series of different lengths end to end."""
     if len(times) != len(values):

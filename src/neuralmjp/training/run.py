@@ -1,5 +1,6 @@
 """Training from a data set to its end: rounds, looks at the objective, checkpoints."""
 
+import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -25,6 +26,7 @@ from .trained import Trained, conclude
 __all__ = ["Progress", "Trained", "train"]
 
 Progress = Callable[[str, float], None]
+LOG_FILE = "log.jsonl"
 MOST_REFUSED = 0.5  # share of refused steps in a round that counts as divergence
 
 
@@ -50,6 +52,22 @@ class Ledger:
     def read(cls, known: dict[str, Any]) -> "Ledger":
         pace = [Pace(**one) for one in known["pace"]]
         return cls(**{**known, "pace": pace, "capacity": tuple(known["capacity"])})
+
+    def told(self) -> str:
+        """How the best run stands, in nats per series."""
+        last = max(
+            (history[-1] for history in self.histories), key=lambda row: np.nan_to_num(row["objective"], nan=-np.inf)
+        )
+        return (
+            f"training: bound {last['objective']:.2f} (reconstruction {last['reconstruction']:.2f}, path KL "
+            f"{last['path_kl']:.2f}, start {last['initial_kl']:.2f})"
+        )
+
+    def log(self, file: Path) -> None:
+        """One line for the round that was, of every run; for those who watch from elsewhere."""
+        with open(file, "a", encoding="utf-8") as lines:
+            for k, history in enumerate(self.histories):
+                lines.write(json.dumps({"run": k, **history[-1]}) + "\n")
 
     def note(self, n: int, record: Record, thetas: Float[np.ndarray, "restart parameter"], refused: Array) -> None:
         """Enter a round of `n` steps."""
@@ -164,7 +182,8 @@ def descend(problem: Trainable, began: float, *, folder: Path | None, resume: bo
         ledger.capacity = setup.capacity
         if folder is not None:
             save_checkpoint(folder, state, {"identity": identity, "ledger": asdict(ledger)})
-        progress("training", ledger.done / config.steps)
+            ledger.log(folder / LOG_FILE)
+        progress(ledger.told(), ledger.done / config.steps)
     ledger.seconds = before + time.perf_counter() - began
     return Descent(setup, state, ledger)
 
