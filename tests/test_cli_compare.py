@@ -4,6 +4,7 @@ import csv
 import json
 
 import pytest
+
 from command import assert_refused
 
 

@@ -34,7 +34,9 @@ def found(channel, tmp_path_factory):
     folder = tmp_path_factory.mktemp("answers")
     told = []
     choices = {"lag": 1.0, "truth": truth, "folder": folder, "jobs": 2}
-    result = compare(data, 2, ["hmm", "koehs"], more={"koehs": {"no": 1}}, progress=lambda *x: told.append(x), **choices)
+    result = compare(
+        data, 2, ["hmm", "koehs"], more={"koehs": {"no": 1}}, progress=lambda *x: told.append(x), **choices
+    )
     return result, folder, told, choices
 
 

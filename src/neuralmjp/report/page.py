@@ -9,7 +9,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from .. import __version__
+from .._version import __version__
 from ..fitted import FittedMJP
 from ..fitted_files import plain, summary
 from ..io.files import replacing
