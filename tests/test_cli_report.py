@@ -17,12 +17,18 @@ def test_from_fit_to_page(run, tmp_path):
     assert "3 states in channel.csv" in page
     assert "Hidden path" in page
     assert "(per s)" in page
+    assert "Not validated yet" in page
+    checks = [{"check": "residuals", "passed": False, "sentence": "too <wide>"}]
+    (folder / "checks.json").write_text(json.dumps({"checks": checks}))
 
     data.rename(tmp_path / "moved.csv")
     status, out, _ = run("report", folder, "--out", tmp_path / "short.html")
     assert status == 0
     assert "without the hidden path" in out
-    assert "Hidden path" not in (tmp_path / "short.html").read_text()
+    short = (tmp_path / "short.html").read_text()
+    assert "Hidden path" not in short
+    assert "residuals failed: too &lt;wide&gt;" in short
+    assert "Do not rely on this fit yet" in short
     assert run("report", folder, tmp_path / "moved.csv")[0] == 0
     assert "3 states in moved.csv" in (folder / "report.html").read_text()
 

@@ -8,9 +8,9 @@ from typing import Any
 from ..errors import InputError
 from ..fitted import FittedMJP
 from ..io import read
-from ..report import Source, write_report
+from ..report import Finding, Source, write_report
 from .history import HISTORY_FILE
-from .runs import SOURCE_FILE, load_any
+from .runs import CHECKS_FILE, SOURCE_FILE, load_any
 from .show import console
 
 
@@ -18,7 +18,7 @@ def run(folder: Path, data: Path | None, columns: dict[str, Any], out: Path | No
     fitted = load_any(folder)
     if not isinstance(fitted, FittedMJP):
         raise InputError(f"{folder} holds a reaction network; reports are of processes with hidden states")
-    known = source_of(folder)
+    known = stored(folder / SOURCE_FILE)
     path = data or known.get("data")
     screen = console()
     found = None
@@ -30,19 +30,29 @@ def run(folder: Path, data: Path | None, columns: dict[str, Any], out: Path | No
         data=Path(path).name if path else "",
         command=known.get("command") or "",
         history=history_of(folder),
+        findings=checks_of(folder),
     )
     file = out or folder / "report.html"
     write_report(fitted, file, data=found, source=source)
     screen.print(f"report -> {file}", soft_wrap=True)
 
 
-def source_of(folder: Path) -> dict[str, Any]:
-    """What the fit wrote of itself; nothing if that is gone."""
+def stored(file: Path) -> dict[str, Any]:
+    """What a fit or a validation wrote of itself; nothing if that is gone."""
     try:
-        known = json.loads((folder / SOURCE_FILE).read_text())
+        known = json.loads(file.read_text())
     except (OSError, ValueError):
         return {}
     return known if isinstance(known, dict) else {}
+
+
+def checks_of(folder: Path) -> list[Finding]:
+    """What `neuralmjp validate` found, or that nobody has asked it."""
+    checks = stored(folder / CHECKS_FILE).get("checks")
+    if not checks:
+        return [Finding(None, "Not validated yet: neuralmjp validate RUN DATA, then report again.")]
+    words = {True: "passed", False: "failed", None: "not done"}
+    return [Finding(one["passed"], f"{one['check']} {words[one['passed']]}: {one['sentence']}") for one in checks]
 
 
 def history_of(folder: Path) -> list[dict[str, Any]]:

@@ -15,6 +15,7 @@ from .show import console
 
 COLUMNS_FILE = "columns.json"
 SOURCE_FILE = "source.json"
+CHECKS_FILE = "checks.json"
 
 
 def load_any(folder: Path) -> FittedMJP | FittedNetwork:

@@ -18,7 +18,7 @@ from ..mjp import exit_rates
 from ..systems.system import randomness
 from ..timeseries import TimeSeries
 from ..validation.verdict import Verdict
-from .runs import load_any
+from .runs import CHECKS_FILE, load_any
 from .show import console, table
 from .validate_figures import draw
 
@@ -58,9 +58,11 @@ def run(
     if out is not None:
         for name in draw(found, out, exits_of(fitted)):
             screen.print(f"figure -> {out / name}", soft_wrap=True)
+    result = {"passed": not failed, "checks": [asdict(one) for one in verdicts], "data": path.name}
+    text = json.dumps(result, indent=2, allow_nan=False) + "\n"
+    (folder / CHECKS_FILE).write_text(text)  # for the report
     if json_file is not None:
-        result = {"passed": not failed, "checks": [asdict(one) for one in verdicts]}
-        json_file.write_text(json.dumps(result, indent=2, allow_nan=False) + "\n")
+        json_file.write_text(text)
         screen.print(f"result -> {json_file}", soft_wrap=True)
 
 
