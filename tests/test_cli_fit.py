@@ -17,6 +17,16 @@ def channel(run, tmp_path):
     return data, truth
 
 
+def test_thinned_until_the_slowest_timescale_settles(run, channel):
+    options = ("--states", 3, "--time-unit", "s", "--restarts", 1)
+    status, out, error = run("fit", channel[0], *options, "--thin", "auto")
+    assert status == 0, error
+    assert "observation is fitted: there the slowest timescale settles" in out
+    status, _, error = run("fit", channel[0], *options, "--thin", "some")
+    assert (status, error.count("\n")) == (2, 1)
+    assert "--thin takes a whole number above 0, or auto" in error
+
+
 def test_fit_then_decode(run, channel, tmp_path):
     data, truth = channel
     folder, result, path = tmp_path / "run", tmp_path / "result.json", tmp_path / "path.csv"

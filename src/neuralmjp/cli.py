@@ -156,7 +156,7 @@ def fit(
     levels: given.LevelsOption = None,
     hum: given.Hum = None,
     drift: given.Drift = 0,
-    thin: given.Thin = 1,
+    thin: given.ThinFit = "1",
     reading: given.Reading,
     restarts: given.Restarts = None,
     seed: given.Seed = 0,
@@ -179,11 +179,11 @@ def fit(
     from .commands.options import CountOptions, SignalOptions
     from .commands.training_options import TrainingOptions
     from .io import read
-    from .preprocess import thinned
 
     columns = reading.columns()
     command.run(
-        thinned(read(data, **columns), thin),
+        read(data, **columns),
+        thin=thin,
         path=data,
         columns=columns,
         n_states=states,

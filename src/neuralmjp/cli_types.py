@@ -120,6 +120,12 @@ Drift = Annotated[
     int,
     typer.Option("--drift", metavar="N", min=0, help="A baseline that wanders, of N half-waves over the recording."),
 ]
+ThinFit = Annotated[
+    str,
+    typer.Option(
+        "--thin", metavar="N|auto", help="Fit to every N-th observation; auto: until the slowest timescale settles."
+    ),
+]
 Thin = Annotated[
     int, typer.Option("--thin", metavar="N", min=1, help="Fit to every N-th observation of each series alone.")
 ]

@@ -10,9 +10,11 @@ from ..errors import InputError
 from ..estimators import ExactMJP, NeuralMJP
 from ..exact.evidence import Panel
 from ..fitted_files import summary
+from ..preprocess import thinned
 from ..systems import SYSTEMS, ReactionNetwork
 from ..systems.system import randomness
 from ..timeseries import TimeSeries
+from ..validation import thin_to_plateau
 from . import fit_network
 from .options import CountOptions, SignalOptions
 from .result_tables import show
@@ -21,12 +23,14 @@ from .show import console, progress_display
 from .train import fit_neural
 from .training_options import TrainingOptions
 
+AUTO = "auto"
 STATES_INITIAL, NETWORK_INITIAL = ("free", "stationary"), ("flat", "start")
 
 
 def run(
     data: TimeSeries,
     *,
+    thin: str,
     path: Path,
     columns: dict[str, Any],
     n_states: int | None,
@@ -48,12 +52,17 @@ def run(
 ) -> None:
     randomness(seed)  # refused here, in words, if it is no seed
     chosen, mask = read_prior(prior)
+    data = data if thin == AUTO else thinned(data, steps_of(thin))
     panel = {"--exact-entry": exact_entry is not None, "--first-known": first_known, "--misread": misread is not None}
     panel["--censored"] = bool(censored)
     if isinstance(chosen, ReactionNetwork):
         others = {"--states": n_states is not None, "--emission": emission != "auto"} | panel
         refuse(
-            [*_typed(others), *signal.given, *(["--refine"] if training.refine else [])],
+            [
+                *_typed(others | {f"--thin {AUTO}": thin == AUTO}),
+                *signal.given,
+                *(["--refine"] if training.refine else []),
+            ],
             "hidden states",
             "a reaction network",
         )
@@ -94,6 +103,9 @@ def run(
         **signal.choices(),
     }
     screen = console()
+    if thin == AUTO:
+        data, every = thin_to_plateau(data, ExactMJP(n_states, restarts=restarts, **assumed))
+        screen.print(f"every {every}. observation is fitted: there the slowest timescale settles", soft_wrap=True)
     if engine == "neural":
         estimator = NeuralMJP(n_states, restarts=restarts or 1, **assumed, **training.choices())
         fitted = fit_neural(estimator, data, out, training.resume)
@@ -106,6 +118,12 @@ def run(
         bound_of = ""
     show(fitted, path, bound_of=bound_of)
     write_run(fitted, summary(fitted), columns, out, json_file, data=path)
+
+
+def steps_of(thin: str) -> int:
+    if not thin.isdecimal() or int(thin) < 1:
+        raise InputError(f"--thin takes a whole number above 0, or {AUTO}; got {thin!r}")
+    return int(thin)
 
 
 def refuse(options: list[str], belongs_to: str, given: str) -> None:
