@@ -185,7 +185,7 @@ class Running:
         if status is None:
             self.stop()
             return Outcome(None, f"given up after {limit:g} s")
-        found = self.task.outcome() if status == 0 else None
+        found = self.task.outcome()  # whole or not there, however the process ended after it
         if found is None:
             last = " ".join(self.task.words.read_text(errors="replace").split())[-LAST_WORDS:]
             found = Outcome(None, f"its process ended with status {status}: {last or 'it said nothing'}")
