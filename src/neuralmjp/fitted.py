@@ -32,6 +32,18 @@ class Decoded:
     probabilities: Float[np.ndarray, "row state"]
     levels: Int[np.ndarray, "row"] | None = None  # the most probable level, where several states share one
 
+    def dwells(self, data: TimeSeries) -> tuple[Float[np.ndarray, "_"], ...]:
+        """How long the path stayed in each state; the first and the last dwell of a series, cut short, are left out."""
+        n_states = self.probabilities.shape[1]
+        found: list[list[np.ndarray]] = [[] for _ in range(n_states)]
+        for begin, stop in zip(data.offsets[:-1], data.offsets[1:], strict=True):
+            path, times = self.states[begin:stop], data.times[begin:stop]
+            jumps = np.flatnonzero(path[1:] != path[:-1]) + 1
+            lasted = np.diff((times[jumps] + times[jumps - 1]) / 2)
+            for k in range(n_states):
+                found[k].append(lasted[path[jumps[:-1]] == k] if len(jumps) else lasted)
+        return tuple(np.concatenate([*each, np.empty(0)]) for each in found)
+
 
 @dataclass(frozen=True)
 class FittedMJP:

@@ -11,7 +11,6 @@ import pytest
 
 from neuralmjp import ExactMJP, TimeSeries, mjp
 from neuralmjp.report import Source, report_of, write_report
-from neuralmjp.report.charts import dwell_times
 from neuralmjp.report.recording import extremes, packed
 from neuralmjp.report.svg import Axis
 from neuralmjp.report.tables import shown, tables_of
@@ -104,10 +103,10 @@ def test_verdict(world):
 def test_dwell_times_are_of_whole_visits(world):
     data, fitted = world
     decoded = fitted.decode(data)
-    visits = dwell_times(data, decoded, 0)
+    visits, others = decoded.dwells(data)
     assert np.mean(visits) == pytest.approx(10, rel=0.4)
     flips = sum(int((np.diff(part) != 0).sum()) for part in decoded.states.reshape(2, -1))
-    assert len(visits) + len(dwell_times(data, decoded, 1)) == flips - 2
+    assert len(visits) + len(others) == flips - 2
 
 
 def test_long_recordings_keep_their_extremes(world, monkeypatch):

@@ -5,10 +5,10 @@ from pathlib import Path
 import numpy as np
 
 from ..fitted_network import FittedNetwork
-from ..mjp.interval import Interval
+from ..mjp.interval import interval_or_unknown
 from ..mjp.precision import in_double_precision
 from ..systems import Reaction
-from .result_tables import interval_or_unknown, rows_of
+from .result_tables import rows_of
 from .show import console, number, table
 
 MATTERS = 1e-6  # probability lost at the edges of windows, per series, that people should know of
@@ -28,7 +28,7 @@ def show(fitted: FittedNetwork, path: Path) -> None:
     known = fitted.uncertainty != "none"
     screen.print(f"intervals: {f'95 %, from {fitted.uncertainty}' if known else 'none'}", soft_wrap=True)
     level = ", 95 %" if known else ""
-    found = interval_or_unknown(fitted, "parameters", fitted.constants)
+    found = interval_or_unknown(fitted.intervals, "parameters", fitted.constants)
     reactions = [_reactions(fitted, name) for name in fitted.names]
     rows = [[name, text, *cells] for (name, *cells), text in zip(rows_of(fitted.names, found), reactions, strict=True)]
     constants = table(f"Rate constants (per {fitted.time_unit}){level}", ["", "reaction", "value", "from", "to"], rows)
@@ -56,8 +56,7 @@ def _show_noise(fitted: FittedNetwork, level: str) -> None:
     known = fitted.readings.fixed is not None
     for name, entry in fitted.readings.natural(fitted.noise).items():
         value = np.asarray(entry.value, dtype=float)
-        nothing = np.full_like(value, np.nan)
-        found = Interval(value, nothing, nothing) if known else interval_or_unknown(fitted, f"emission.{name}", value)
+        found = interval_or_unknown({} if known else fitted.intervals, f"emission.{name}", value)
         unit = "" if entry.kind == "probability" else " (counts)"
         title = f"Noise{unit}{', known' if known else level}"
         console().print(table(title, ["", name, "from", "to"], rows_of(fitted.value_names, found)))

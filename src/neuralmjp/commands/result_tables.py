@@ -7,8 +7,8 @@ import numpy as np
 
 from ..errors import InputError
 from ..fitted import FittedMJP
-from ..fitted_network import FittedNetwork
 from ..mjp import Interval
+from ..mjp.interval import interval_or_unknown
 from ..mjp.precision import in_double_precision
 from ..priors import ParametricRates
 from .show import console, number, table
@@ -28,10 +28,10 @@ def show(fitted: FittedMJP, path: Path, *, bound_of: str = "") -> None:
     screen.print(f"intervals: {f'95 %, from {fitted.uncertainty}' if known else 'none'}", soft_wrap=True)
     level = ", 95 %" if known else ""
     if isinstance(fitted.model.rate_model, ParametricRates):
-        found = interval_or_unknown(fitted, "parameters", np.exp(np.asarray(fitted.parameters.rates)))
+        found = interval_or_unknown(fitted.intervals, "parameters", np.exp(np.asarray(fitted.parameters.rates)))
         rows = rows_of(fitted.model.rate_model.names, found)
         screen.print(table(f"Parameters{level}", ["parameter", "value", "from", "to"], rows))
-    rates = interval_or_unknown(fitted, "rates", fitted.rates)
+    rates = interval_or_unknown(fitted.intervals, "rates", fitted.rates)
     jumps = np.argwhere(fitted.model.rate_model.allowed)
     at = tuple(jumps.T)
     some = Interval(rates.mean[at], rates.lower[at], rates.upper[at])
@@ -53,12 +53,6 @@ def _likelihood(fitted: FittedMJP, bound_of: str) -> str:
     return f"engine {fitted.engine}, posterior {fitted.posterior}: ELBO {fitted.elbo:.4f}{part}, exact {exact}, {size}"
 
 
-def interval_or_unknown(fitted: FittedMJP | FittedNetwork, name: str, value: np.ndarray) -> Interval:
-    """As the fit gives it, or the value alone where it gives none."""
-    unknown = np.full(np.shape(value), np.nan)
-    return fitted.intervals.get(name, Interval(value, unknown, unknown))
-
-
 def _show_states(fitted: FittedMJP, level: str) -> None:
     screen, unit = console(), fitted.time_unit
     try:
@@ -78,7 +72,7 @@ def _show_emission(fitted: FittedMJP, level: str) -> None:
     """Every learned number of the emission, by state and value; known zeros and ones are left out."""
     rows = []
     for name, value in _natural(fitted).items():
-        interval = interval_or_unknown(fitted, f"emission.{name}", value)
+        interval = interval_or_unknown(fitted.intervals, f"emission.{name}", value)
         shared = name.startswith("shared_")
         for at in np.ndindex(*np.shape(interval.mean)):
             if interval.lower[at] < interval.upper[at] or np.isnan(interval.lower[at]):

@@ -4,7 +4,7 @@ import resource
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -73,8 +73,8 @@ def as_published(asked: Question) -> Answer:
 
     choices: dict[str, Any] = _trained(asked.assumed) | {"posterior": "paper"}
     if asked.angles:
-        parts = {name: sine_cosine(part) for name, part in _parts(asked).items()}
-        asked = Question(**{**vars(asked), "test": None, **parts})  # densities in other values do not compare
+        # Densities in other values do not compare, hence no test.
+        asked = replace(asked, train=sine_cosine(asked.train), test=None, whole=sine_cosine(asked.whole))
         choices |= {"emission": "gaussian-full"}
     return from_process(NeuralMJP(asked.n_states, intervals=False, **choices).fit(asked.train), asked)
 
@@ -137,7 +137,6 @@ METHODS: dict[str, Callable[[Question], Answer]] = {
     "gmvae": by_gmvae,
     "hmm": by_hmm,
 }
-EXTRA = {"msm": "deeptime", "vampnet": "deeptime and torch", "hmm": "hmmlearn"}
 DEFAULT = ("exact", "neural", "msm", "hmm")
 
 
@@ -148,7 +147,7 @@ def answer(method: str, asked: Question) -> Answer:
     seconds = time.perf_counter() - began
     unit = 2**20 if sys.platform == "darwin" else 2**10  # what the system counts memory in
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
-    return Answer(**{**vars(found), "seconds": seconds, "megabytes": peak})
+    return replace(found, seconds=seconds, megabytes=peak)
 
 
 def from_process(fitted: FittedMJP, asked: Question) -> Answer:
@@ -172,10 +171,6 @@ def from_chain(chain: MarkovChain, asked: Question, held_out: float = float("nan
         held_out,
         warnings=chain.warnings,
     )
-
-
-def _parts(asked: Question) -> dict[str, TimeSeries]:
-    return {"train": asked.train, "whole": asked.whole}
 
 
 def _trained(choices: dict[str, Any]) -> dict[str, Any]:

@@ -1,6 +1,5 @@
 """All methods and seeds, each fit in a process of its own, several at a time."""
 
-import hashlib
 import json
 import os
 import subprocess
@@ -18,6 +17,7 @@ from jaxtyping import Int
 from ..errors import InputError
 from ..io import write
 from ..timeseries import TimeSeries
+from ..training.problem import digest_of
 from .answer import Answer
 from .compared import Comparison, Outcome
 from .methods import DEFAULT, METHODS
@@ -194,14 +194,6 @@ class Running:
     def stop(self) -> None:
         self.process.kill()
         self.process.wait()
-
-
-def digest_of(data: TimeSeries) -> str:
-    """What tells one data set from another."""
-    found = hashlib.sha256()
-    for array in (data.offsets, data.times, data.values):
-        found.update(np.ascontiguousarray(array).tobytes())
-    return found.hexdigest()
 
 
 def run_all(

@@ -2,13 +2,15 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
-from ..baselines.koehs import fit_koehs
+from ..baselines.koehs import KoehsFit, fit_koehs
 from ..estimators import ExactMJP, NeuralMJP
+from ..fitted import FittedMJP
 from ..mjp.interval import Interval
 from ..timeseries import TimeSeries
 from ..training.trained import VISITED, alone
@@ -26,12 +28,13 @@ class Runs:
     models: tuple[Any, ...]  # FittedMJP, or what a baseline returns: it has rates
     seconds: float
     message: str
-    rarest: tuple[float, ...] = ()  # of each run: share of the observations in the state that explains fewest
+    data: tuple[TimeSeries, ...] = ()  # that each was fitted to
 
-    @property
+    @cached_property
     def collapsed(self) -> int:
         """Runs in which a state explains as good as nothing."""
-        return sum(share < VISITED for share in self.rarest)
+        laws = (probabilities(one, data) for one, data in zip(self.models, self.data, strict=True))
+        return sum(bool(law.mean(0).min() < VISITED) for law in laws)
 
     def line(self, method: str, columns: Sequence[str], told: Told, decimals: Sequence[int]) -> Line:
         """Mean and spread over the runs."""
@@ -43,27 +46,24 @@ def by_networks(estimator: NeuralMJP, data: TimeSeries, progress: Progress) -> R
     """The neural engine, its restarts as runs that go side by side."""
     trained = estimator.train(data, progress)
     models = tuple(estimator.fitted(data, alone(trained, k)) for k in range(len(trained.restarts)))
-    rarest = tuple(rarest_of(one.predict_proba(data)) for one in models)
-    return Runs(models, trained.seconds, trained.message, rarest)
+    return Runs(models, trained.seconds, trained.message, (data,) * len(models))
 
 
 def over_data(estimator: ExactMJP | NeuralMJP, data: Sequence[TimeSeries], progress: Callable[[int], Progress]) -> Runs:
     """One fit to each of several data sets."""
     models = tuple(estimator.fit(one, progress(k)) for k, one in enumerate(data))
-    rarest = tuple(rarest_of(fitted.predict_proba(one)) for fitted, one in zip(models, data, strict=True))
-    return Runs(models, sum(one.seconds for one in models), models[-1].message, rarest)
+    return Runs(models, sum(one.seconds for one in models), models[-1].message, tuple(data))
 
 
 def by_koehs(data: Sequence[TimeSeries], n_states: int, progress: Callable[[int], Progress], substeps: int = 4) -> Runs:
     """A switching diffusion by variational EM, which has no intervals."""
     models = tuple(fit_koehs(one, n_states, substeps=substeps, progress=progress(k)) for k, one in enumerate(data))
-    rarest = tuple(rarest_of(fitted.probabilities(one)) for fitted, one in zip(models, data, strict=True))
-    return Runs(models, sum(one.seconds for one in models), models[-1].message, rarest)
+    return Runs(models, sum(one.seconds for one in models), models[-1].message, tuple(data))
 
 
-def rarest_of(probabilities: Float[np.ndarray, "row state"]) -> float:
-    """Share of the observations in the state that explains fewest."""
-    return float(probabilities.mean(0).min())
+def probabilities(fitted: FittedMJP | KoehsFit, data: TimeSeries) -> Float[np.ndarray, "row state"]:
+    """Of the states, at every observation."""
+    return fitted.probabilities(data) if isinstance(fitted, KoehsFit) else fitted.predict_proba(data)
 
 
 def holds(interval: Interval, truth: Float[np.ndarray, "..."]) -> np.ndarray:

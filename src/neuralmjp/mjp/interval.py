@@ -1,7 +1,10 @@
 """A quantity and how sure one can be of it."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 LEVEL = 0.95
 
@@ -14,3 +17,9 @@ class Interval:
     lower: Any
     upper: Any
     level: float = LEVEL
+
+
+def interval_or_unknown(intervals: Mapping[str, Interval], name: str, value: np.ndarray) -> Interval:
+    """As a fit gives it, or the value alone where it gives none."""
+    unknown = np.full(np.shape(value), np.nan)
+    return intervals.get(name, Interval(value, unknown, unknown))

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float
 
-from ..fitted import Decoded, FittedMJP
-from ..timeseries import TimeSeries
+from ..fitted import FittedMJP
 from . import svg
 from .tables import Table
 
@@ -24,21 +24,9 @@ def transition_network(fitted: FittedMJP) -> str:
     return svg.network(fitted.rates, law, fitted.time_unit, f"Transition network; share of the time: {words}")
 
 
-def dwell_times(data: TimeSeries, decoded: Decoded, state: int) -> list[float]:
-    """How long each visit lasted in the decoded path, whole visits alone."""
-    found = []
-    for first, last in zip(data.offsets[:-1], data.offsets[1:], strict=True):
-        states, times = decoded.states[first:last], data.times[first:last]
-        edges = np.flatnonzero(np.diff(states)) + 1
-        middle = (times[edges - 1] + times[edges]) / 2 if len(edges) else np.zeros(0)
-        visits = np.diff(middle)
-        found += visits[states[edges[:-1]] == state].tolist() if len(edges) > 1 else []
-    return found
-
-
-def dwell_chart(fitted: FittedMJP, visits: Sequence[float], state: int) -> str:
+def dwell_chart(fitted: FittedMJP, visits: Float[np.ndarray, "visit"], state: int) -> str:
     """Density of dwell times on a logarithmic axis, and the exponential of the fit."""
-    times = np.asarray([t for t in visits if t > 0])
+    times = visits[visits > 0]
     if len(times) < 5:
         return ""
     edges = np.geomspace(times.min() * 0.99, times.max() * 1.01, min(BINS, max(len(times) // 4, 4)))

@@ -61,7 +61,7 @@ def report_of(fitted: FittedMJP, *, data: TimeSeries | None, source: Source) -> 
     if data is not None and decoded is not None:
         recording = packed(data, decoded)
         tabs["Hidden path"] = path_tab(recording, fitted)
-        visits = [charts.dwell_chart(fitted, charts.dwell_times(data, decoded, k), k) for k in range(fitted.n_states)]
+        visits = [charts.dwell_chart(fitted, each, k) for k, each in enumerate(decoded.dwells(data))]
         drawn = "".join(figure(one, f"Dwell times of state {k}") for k, one in enumerate(visits) if one)
         tabs["Dwell times"] = drawn or "<p>Too few whole visits to draw.</p>"
     tabs["Tables"] = "".join(table_html(table) for table in tables.values())

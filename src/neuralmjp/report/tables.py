@@ -10,6 +10,7 @@ import numpy as np
 
 from ..fitted import FittedMJP
 from ..mjp import Interval
+from ..mjp.interval import interval_or_unknown
 from ..mjp.precision import in_double_precision
 from ..priors import ParametricRates
 
@@ -71,13 +72,13 @@ def parameters_of(fitted: FittedMJP) -> Table | None:
     if not isinstance(model, ParametricRates):
         return None
     value = np.exp(np.asarray(fitted.parameters.rates))
-    interval = interval_of(fitted, "parameters", value)
+    interval = interval_or_unknown(fitted.intervals, "parameters", value)
     return _listed("parameters", "Parameters", "parameter", list(model.names), interval)
 
 
 def rates_of(fitted: FittedMJP) -> Table:
     jumps = [(int(i), int(j)) for i, j in np.argwhere(fitted.model.rate_model.allowed)]
-    interval = _picked(interval_of(fitted, "rates", fitted.rates), jumps)
+    interval = _picked(interval_or_unknown(fitted.intervals, "rates", fitted.rates), jumps)
     return _listed("rates", f"Jump rates (per {fitted.time_unit})", "jump", _arrows(jumps), interval)
 
 
@@ -89,7 +90,7 @@ def emission_of(fitted: FittedMJP) -> Table | None:
         value = np.asarray(entry.value, float)
         if value.ndim == 0 or value.size > 60 * fitted.n_states:
             continue
-        interval = interval_of(fitted, name, value)
+        interval = interval_or_unknown(fitted.intervals, f"emission.{name}", value)
         for place in np.ndindex(value.shape):
             state, *rest = place
             what = name + (
@@ -98,12 +99,6 @@ def emission_of(fitted: FittedMJP) -> Table | None:
             ends = [float(np.broadcast_to(x, value.shape)[place]) for x in (interval.lower, interval.upper)]
             rows.append((str(state), what, float(value[place]), *ends))
     return Table("emission", "What each state looks like", ("state", "", "value", "from", "to"), tuple(rows))
-
-
-def interval_of(fitted: FittedMJP, name: str, value: np.ndarray) -> Interval:
-    """As the fit gives it, or the value alone where it gives none."""
-    unknown = np.full(np.shape(value), np.nan)
-    return fitted.intervals.get(name, Interval(value, unknown, unknown))
 
 
 def _listed(name: str, title: str, heading: str, labels: list[str], interval: Interval) -> Table:

@@ -5,8 +5,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ..fitted import FittedMJP
+from ..mjp.interval import interval_or_unknown
 from ..training.trained import VISITED
-from .tables import interval_of
 
 LOOSE = 3.0  # upper over lower end of an interval that tells little
 
@@ -41,7 +41,7 @@ def findings_of(fitted: FittedMJP) -> list[Finding]:
 
 
 def _determined(fitted: FittedMJP) -> Finding:
-    rates = interval_of(fitted, "rates", fitted.rates)
+    rates = interval_or_unknown(fitted.intervals, "rates", fitted.rates)
     allowed = fitted.model.rate_model.allowed
     if fitted.uncertainty == "none":
         return Finding(None, "No intervals were computed: nothing is known of how well the data determine the rates.")

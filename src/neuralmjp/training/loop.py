@@ -25,7 +25,6 @@ AnyBlock = Block | CountBlock
 WORTHWHILE = 1.0
 PATIENCE = 2  # rounds without a gain before the learning rate falls
 REDUCTIONS = 4  # falls before training stops
-MOST_REFUSED = 0.5  # share of steps refused in a round that counts as divergence
 
 
 class State(NamedTuple):

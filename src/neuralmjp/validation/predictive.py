@@ -83,7 +83,7 @@ def predictive(fitted: FittedMJP, data: TimeSeries, *, simulations: int = 50, se
     runs = [resimulated(fitted, data, seed=seed + k + 1) for k in range(simulations)]
     lags = _lags(data)
     edges = np.stack([_edges(column) for column in data.values.T])
-    dwells = [_dwells(data, fitted.decode(one).states, fitted.n_states) for one in (data, *runs)]
+    dwells = [fitted.decode(one).dwells(data) for one in (data, *runs)]
     times = _places(dwells[0])
     survival = np.stack([[_longer(each, times) for each in one] for one in dwells])
     correlation = np.stack([_autocorrelation(one, lags) for one in (data, *runs)])
@@ -99,18 +99,6 @@ def predictive(fitted: FittedMJP, data: TimeSeries, *, simulations: int = 50, se
         data.time_unit,
         data.value_names,
     )
-
-
-def _dwells(data: TimeSeries, states: Int[np.ndarray, "row"], n_states: int) -> tuple[np.ndarray, ...]:
-    """How long the path stayed in each state; the first and the last dwell of a series, cut short, are left out."""
-    found: list[list[np.ndarray]] = [[] for _ in range(n_states)]
-    for begin, stop in zip(data.offsets[:-1], data.offsets[1:], strict=True):
-        path, times = states[begin:stop], data.times[begin:stop]
-        jumps = np.flatnonzero(path[1:] != path[:-1]) + 1
-        lasted = np.diff((times[jumps] + times[jumps - 1]) / 2)
-        for k in range(n_states):
-            found[k].append(lasted[path[jumps[:-1]] == k] if len(jumps) else lasted)
-    return tuple(np.concatenate([*each, np.empty(0)]) for each in found)
 
 
 def _places(dwells: tuple[np.ndarray, ...]) -> Float[np.ndarray, "place"]:
