@@ -99,9 +99,8 @@ def test_an_interrupted_fit_goes_on_to_the_same_result(run, data, tmp_path, monk
 
     with monkeypatch.context() as patched:
         patched.setattr(train, "progress_display", impatient)
-        status, out, _ = run("fit", data, *NEURAL, "--out", parts)
-    assert status == 130
-    assert "the same command with --resume goes on from here" in out
+        ended = run("fit", data, *NEURAL, "--out", parts)
+    assert_refused(ended, "interrupted: the same command with --resume goes on from here", status=130)
     assert not (parts / "model.json").exists()
 
     rounds.clear()

@@ -26,12 +26,14 @@ LAYERS = {
     "errors": set(),
     "units": {"errors"},
     "_version": set(),
+    "whole_files": set(),
+    "npz_files": {"errors"},
     "mjp": {"errors", "mjp"},
     "checks": {"errors", "timeseries"},  # the class it checks, for the type alone
     "preprocess": {"errors", "timeseries"},
     "batches": {"errors", "timeseries"},
     "timeseries": {"errors", "checks", "batches", "io", "timeseries"},  # io only inside functions
-    "io": {"errors", "units", "checks", "timeseries", "preprocess", "io"},  # preprocess: decimation, when asked for
+    "io": {"errors", "units", "checks", "npz_files", "timeseries", "preprocess", "io"},  # preprocess: to decimate
     "systems": {"errors", "mjp", "timeseries", "emissions", "systems"},  # emissions: how counts are read
     "plots": {"errors", "mjp", "timeseries", "plots"},
     "encoders": {"errors", "encoders"},
@@ -44,10 +46,11 @@ MODEL = {"errors", "mjp", "timeseries", "priors", "emissions"}
 LAYERS |= {
     "exact": MODEL | {"exact", "fitted", "systems"},  # fitted: what a bootstrap fits again; systems: networks
     "fitted": MODEL | {"exact", "fitted_files"},
-    "fitted_files": MODEL | {"exact", "fitted", "_version"},
+    "fitted_files": MODEL | {"exact", "fitted", "_version", "npz_files", "whole_files"},
     "fitted_network": MODEL | {"systems", "exact", "fitted_network_files"},
     "fitted_network_files": MODEL | {"systems", "fitted_files", "fitted_network"},
-    "training": MODEL | {"systems", "exact", "encoders", "posteriors", "objective", "training"},
+    "training": MODEL
+    | {"systems", "exact", "encoders", "posteriors", "objective", "npz_files", "whole_files", "training"},
     "baselines": MODEL | {"systems", "exact", "baselines"},  # exact: the simplex of PCCA+
     "estimators": MODEL | {"systems", "exact", "baselines", "training", "fitted", "fitted_network", "estimators"},
 }

@@ -1,26 +1,31 @@
 """Fitted models on disk: one JSON file for what was assumed and found, one file of arrays. Nothing is pickled."""
 
+import hashlib
 import json
 import platform
 from collections.abc import Callable
 from importlib.metadata import version
+from io import BytesIO
 from pathlib import Path
 from typing import Any, TypeVar
-from zipfile import BadZipFile
 
 import numpy as np
 
 from ._version import __version__
 from .emissions.named import from_options, options_of
-from .errors import InputError
+from .errors import DamagedFile, InputError
 from .exact.evidence import Panel
 from .exact.model import Model, Parameters
 from .fitted import FittedMJP
 from .mjp import Interval
+from .npz_files import read_npz
 from .priors import FreeRates, ParametricRates, RateModel, ReversibleRates
+from .whole_files import write_whole, write_whole_text
 
 FORMAT = "neuralmjp fitted model"
 FORMAT_VERSION = 1
+DIGEST = "arrays"  # of the file of arrays, in the description
+LARGEST_JSON = 1 << 26
 Fit = TypeVar("Fit")
 
 
@@ -141,11 +146,14 @@ def load(folder: Path) -> FittedMJP:
 
 
 def write_folder(folder: Path, arrays: dict[str, Any], description: dict[str, Any], result: dict[str, Any]) -> None:
-    """The three files of a fit."""
+    """The three files of a fit; the description, which says which arrays belong to it, is the last of them."""
     folder.mkdir(parents=True, exist_ok=True)
-    np.savez(folder / "arrays.npz", **arrays)
-    (folder / "model.json").write_text(json.dumps(plain(description), indent=2) + "\n")
-    (folder / "result.json").write_text(json.dumps(result, indent=2) + "\n")
+    packed = BytesIO()
+    np.savez(packed, **arrays)
+    known = {**plain(description), DIGEST: hashlib.sha256(packed.getbuffer()).hexdigest()}
+    write_whole(folder / "arrays.npz", lambda file: file.write(packed.getbuffer()))
+    write_whole_text(folder / "result.json", json.dumps(result, indent=2) + "\n")
+    write_whole_text(folder / "model.json", json.dumps(known, indent=2) + "\n")
 
 
 def read_folder(
@@ -154,19 +162,31 @@ def read_folder(
     """What `write_folder` wrote, assembled again; one line for anything else."""
     file = folder / "model.json"
     try:
-        known = json.loads(file.read_text())
-        with open(folder / "arrays.npz", "rb") as opened, np.load(opened, allow_pickle=False) as stored:
-            arrays = {name: stored[name] for name in stored.files}
-    except (OSError, ValueError, EOFError, BadZipFile) as error:
+        known = read_json(file)
+        if not isinstance(known, dict) or (known.get("format"), known.get("version")) != (form, number):
+            raise InputError(f"{file}: not a {what} of version {number}; fit again with this version")
+        arrays = read_npz(folder / "arrays.npz")
+    except (OSError, DamagedFile) as error:
         raise InputError(f"{folder} holds no {what} that can be read: {error}") from None
-    if not isinstance(known, dict) or (known.get("format"), known.get("version")) != (form, number):
-        raise InputError(f"{file}: not a {what} of version {number}; fit again with this version")
+    if known.get(DIGEST) not in (None, hashlib.sha256((folder / "arrays.npz").read_bytes()).hexdigest()):
+        raise InputError(f"{folder}: model.json and arrays.npz are of two different fits; fit again")
     try:
         return assembled(known, arrays)
     except InputError:
         raise
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise InputError(f"{folder} holds a {what} with parts missing or damaged: {error!r}") from None
+    except Exception as error:  # whatever the parts of a model make of nonsense
+        reason = " ".join(repr(error).split())[:200]
+        raise InputError(f"{folder} holds a {what} with parts missing or damaged: {reason}") from None
+
+
+def read_json(file: Path) -> Any:
+    """What a small file of JSON says; `DamagedFile` where it is none."""
+    if file.stat().st_size > LARGEST_JSON:
+        raise DamagedFile(f"{file}: has {file.stat().st_size} bytes, more than any that was written here")
+    try:
+        return json.loads(file.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise DamagedFile(f"{file}: is no JSON ({str(error)[:80] or type(error).__name__})") from None
 
 
 def _assembled(known: dict[str, Any], arrays: dict[str, np.ndarray]) -> FittedMJP:

@@ -13,7 +13,7 @@ from neuralmjp import InputError, NeuralMJP, Panel
 from neuralmjp.emissions import CustomEmission, Gaussian
 from neuralmjp.emissions.emission import reordered
 from neuralmjp.training import run
-from neuralmjp.training.checkpoints import FILE, load_checkpoint, save_checkpoint
+from neuralmjp.training.checkpoints import FOLDER, Checkpoints
 from neuralmjp.training.loop import run_round
 from neuralmjp.training.run import train
 from training.worlds import TINY
@@ -141,11 +141,13 @@ class TestResume:
 
     def test_nothing_to_resume(self, tmp_path, undisturbed):
         assert_identical(trained(folder=tmp_path / "new", resume=True), undisturbed)
-        assert (tmp_path / "new" / FILE).exists()
+        assert newest(tmp_path / "new").exists()
 
     def test_without_resume_a_checkpoint_is_replaced(self, tmp_path, undisturbed):
-        (tmp_path / FILE).write_bytes(b"old")
+        (tmp_path / FOLDER).mkdir()
+        (tmp_path / FOLDER / "000400.npz").write_bytes(b"old")
         assert_identical(trained(folder=tmp_path), undisturbed)
+        assert newest(tmp_path).name == "000012.npz"
 
     def test_where_rates_outgrow_the_program(self, tmp_path, monkeypatch):
         """More capacity is part of the state of a run. Values that change every time ask for ever faster rates."""
@@ -171,9 +173,20 @@ class TestResume:
         ],
     )
     def test_what_differs_is_named(self, checkpoint, changes, named):
-        with pytest.raises(InputError, match=f"made with another {named}: use the same, or") as error:
+        with pytest.raises(InputError, match=rf"made with another {named} \(.*: use the same, or") as error:
             trained(**changes, folder=checkpoint, resume=True)
         assert "\n" not in str(error.value)
+
+    def test_old_and_new_values_are_told(self, checkpoint):
+        changed = TINY.changed(learning_rate=1e-4, clip=3.0)
+        with pytest.raises(InputError) as error:
+            trained(config=changed, seed=7, folder=checkpoint, resume=True)
+        assert f"learning_rate {TINY.learning_rate}, now 0.0001; clip {TINY.clip}, now 3.0" in str(error.value)
+        assert "another seed (0, now 7)" in str(error.value)
+
+
+def newest(folder):
+    return max((folder / FOLDER).glob("*.npz"))
 
 
 @pytest.fixture(scope="module")
@@ -193,29 +206,95 @@ class Trap:
 TREE = {"a": jnp.arange(3.0), "b": [jnp.zeros((2, 2)), jnp.array(5)]}
 
 
+def accepted(note):
+    return note
+
+
+def filled(folder, *steps, keep=2):
+    """Checkpoints of a run, whose objective is highest at step 4."""
+    kept = Checkpoints(folder, keep)
+    for step in steps:
+        kept.save({**TREE, "a": TREE["a"] + step}, {"step": step}, step=step, objective=-abs(step - 4.0))
+    return kept
+
+
+def files(folder):
+    return sorted(path.name for path in (folder / FOLDER).iterdir())
+
+
 class TestCheckpoints:
     def test_back_and_forth(self, tmp_path):
-        save_checkpoint(tmp_path, TREE, {"note": [1, float("-inf")]})
-        found, meta = load_checkpoint(tmp_path, TREE)
+        Checkpoints(tmp_path).save(TREE, {"note": [1, float("-inf")]}, step=7)
+        found, meta = Checkpoints(tmp_path).load(TREE, accepted)
         assert meta == {"note": [1, float("-inf")]}
         for one, two in zip(jax.tree.leaves(found), jax.tree.leaves(TREE), strict=True):
             assert one.dtype == two.dtype
             np.testing.assert_array_equal(one, two)
-        assert [path.name for path in tmp_path.iterdir()] == [FILE]
+        assert files(tmp_path) == ["000007.npz", "index.json"]
 
     def test_none(self, tmp_path):
-        assert load_checkpoint(tmp_path, TREE) is None
+        assert Checkpoints(tmp_path).load(TREE, accepted) is None
+        assert Checkpoints(tmp_path / "nothing").load(TREE, accepted) is None
+
+    def test_the_last_and_the_best_are_kept(self, tmp_path):
+        filled(tmp_path, 2, 4, 6, 8, 1_000_000)
+        assert files(tmp_path) == ["000004.npz", "000008.npz", "1000000.npz", "index.json"]
+        assert Checkpoints(tmp_path).load(TREE, accepted)[1] == {"step": 1_000_000}  # by number, not as text
+
+    def test_what_was_kept_is_known_when_a_run_goes_on(self, tmp_path):
+        filled(tmp_path, 2, 4, 6)
+        again = Checkpoints(tmp_path)
+        again.load(TREE, accepted)
+        again.save(TREE, {"step": 8}, step=8, objective=-9.0)
+        assert files(tmp_path) == ["000004.npz", "000006.npz", "000008.npz", "index.json"]
 
     @pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.9, 0.999])
-    def test_a_truncated_file(self, tmp_path, share):
-        save_checkpoint(tmp_path, TREE, {})
-        whole = (tmp_path / FILE).read_bytes()
-        (tmp_path / FILE).write_bytes(whole[: int(share * len(whole))])
-        self.refused(tmp_path, "cannot be read")
+    def test_a_truncated_file(self, tmp_path, share, caplog):
+        """The one before is used, in as many words; the broken one is replaced in time."""
+        filled(tmp_path, 2, 4, 6)
+        whole = newest(tmp_path).read_bytes()
+        newest(tmp_path).write_bytes(whole[: int(share * len(whole))])
+        kept = Checkpoints(tmp_path)
+        assert kept.load(TREE, accepted)[1] == {"step": 4}
+        (line,) = caplog.messages
+        assert "000006.npz" in line
+        assert line.endswith("going on from step 4 instead")
+        assert "\n" not in line
+        assert [entry.step for entry in kept.entries] == [4]
+
+    def test_a_flipped_bit(self, tmp_path, caplog):
+        filled(tmp_path, 2, 4, 6)
+        whole = bytearray(newest(tmp_path).read_bytes())
+        whole[whole.index(np.arange(6.0, 9.0).tobytes()) + 5] ^= 1
+        newest(tmp_path).write_bytes(whole)
+        assert Checkpoints(tmp_path).load(TREE, accepted)[1] == {"step": 4}
+        assert "000006.npz, array 'leaf_0000': is damaged" in caplog.text
+
+    def test_none_is_whole(self, tmp_path):
+        filled(tmp_path, 2, 4, 6)
+        for path in (tmp_path / FOLDER).glob("*.npz"):
+            path.write_bytes(path.read_bytes()[:100])
+        self.refused(tmp_path, r"000006\.npz.*000004\.npz.*to start anew")
+
+    @pytest.mark.parametrize(
+        "text", ["", "{", "[]", '{"checkpoints": 3}', '{"checkpoints": [{"step": "x"}]}', "[" * 9999]
+    )
+    def test_a_broken_index(self, tmp_path, caplog, text):
+        filled(tmp_path, 2, 4, 6)
+        (tmp_path / FOLDER / "index.json").write_text(text)
+        assert Checkpoints(tmp_path).load(TREE, accepted)[1] == {"step": 6}
+        assert "index.json cannot be read" in caplog.text
+
+    def test_an_index_of_a_later_version(self, tmp_path):
+        filled(tmp_path, 2)
+        index = tmp_path / FOLDER / "index.json"
+        index.write_text(json.dumps({**json.loads(index.read_text()), "version": 2}))
+        self.refused(tmp_path, "checkpoints of version 2, not 1")
 
     @pytest.mark.parametrize("kind", ["text", "npy", "npz", "pickle", "pickled array", "not json"])
     def test_a_foreign_file(self, tmp_path, kind):
-        with open(tmp_path / FILE, "wb") as file:
+        filled(tmp_path, 2)
+        with open(newest(tmp_path), "wb") as file:
             if kind == "text":
                 file.write(b"hello\nworld")
             elif kind == "npy":
@@ -228,7 +307,7 @@ class TestCheckpoints:
                 np.savez(file, meta=np.array([Trap()], dtype=object), allow_pickle=True)
             else:
                 np.savez(file, meta=np.frombuffer(b"{", np.uint8), leaf_0000=np.arange(3))
-        self.refused(tmp_path, "cannot be read")
+        self.refused(tmp_path, r"000002\.npz.*to start anew")
 
     @pytest.mark.parametrize(
         "other",
@@ -239,25 +318,33 @@ class TestCheckpoints:
         ],
     )
     def test_another_model(self, tmp_path, other):
-        save_checkpoint(tmp_path, other, {})
-        self.refused(tmp_path, r"cannot be read|another model")
+        Checkpoints(tmp_path).save(other, {}, step=1)
+        self.refused(tmp_path, "another model")
 
     def test_killed_while_writing(self, tmp_path, monkeypatch):
         """The last whole one stays."""
-        save_checkpoint(tmp_path, TREE, {"round": 1})
+        kept = filled(tmp_path, 1)
         monkeypatch.setattr(np, "savez", lambda file, **_: file.write(b"PK half") and 1 / 0)
         with pytest.raises(ZeroDivisionError):
-            save_checkpoint(tmp_path, TREE, {"round": 2})
-        assert load_checkpoint(tmp_path, TREE)[1] == {"round": 1}
+            kept.save(TREE, {"step": 2}, step=2)
+        assert Checkpoints(tmp_path).load(TREE, accepted)[1] == {"step": 1}
+
+    def test_killed_between_checkpoint_and_index(self, tmp_path, monkeypatch):
+        kept = filled(tmp_path, 1)
+        monkeypatch.setattr("neuralmjp.training.checkpoints.write_whole_text", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            kept.save(TREE, {"step": 2}, step=2)
+        assert Checkpoints(tmp_path).load(TREE, accepted)[1] == {"step": 1}
 
     def test_a_run_says_so_in_one_line(self, tmp_path):
-        (tmp_path / FILE).write_bytes(b"PK\x03\x04 nonsense")
-        with pytest.raises(InputError, match="cannot be read") as error:
+        filled(tmp_path, 2)
+        newest(tmp_path).write_bytes(b"PK\x03\x04 nonsense")
+        with pytest.raises(InputError, match="cut short") as error:
             trained(folder=tmp_path, resume=True)
         assert "\n" not in str(error.value)
 
     def test_what_a_checkpoint_holds_is_plain(self, checkpoint):
-        with np.load(checkpoint / FILE, allow_pickle=False) as stored:
+        with np.load(newest(checkpoint), allow_pickle=False) as stored:
             assert all(stored[name].dtype != object for name in stored.files)
             meta = json.loads(stored["meta"].tobytes())
         assert meta["identity"]["seed"] == 0
@@ -265,9 +352,9 @@ class TestCheckpoints:
 
     def refused(self, folder, message):
         with pytest.raises(InputError, match=message) as error:
-            load_checkpoint(folder, TREE)
+            Checkpoints(folder).load(TREE, accepted)
         assert "\n" not in str(error.value)
-        assert str(folder / FILE) in str(error.value)
+        assert str(folder) in str(error.value)
 
 
 BAD = 99.0

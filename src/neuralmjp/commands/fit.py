@@ -14,6 +14,7 @@ from ..preprocess import thinned
 from ..systems import SYSTEMS, ReactionNetwork
 from ..systems.system import randomness
 from ..timeseries import TimeSeries
+from ..training.lock import locked
 from ..validation import thin_to_plateau
 from . import fit_network
 from .options import CountOptions, SignalOptions
@@ -103,21 +104,22 @@ def run(
         **signal.choices(),
     }
     screen = console()
-    if thin == AUTO:
-        data, every = thin_to_plateau(data, ExactMJP(n_states, restarts=restarts, **assumed))
-        screen.print(f"every {every}. observation is fitted: there the slowest timescale settles", soft_wrap=True)
-    if engine == "neural":
-        estimator = NeuralMJP(n_states, restarts=restarts or 1, **assumed, **training.choices())
-        fitted = fit_neural(estimator, data, out, training.resume)
-        bound_of = "the series without their last observations" if estimator.configuration().drop_last else ""
-    else:
-        why = f", chosen because with {n_states} states the likelihood can be computed exactly"
-        screen.print(f"engine: exact{why if engine == 'auto' else ''}", soft_wrap=True)
-        with progress_display() as progress:
-            fitted = ExactMJP(n_states, restarts=restarts, **assumed).fit(data, progress)
-        bound_of = ""
-    show(fitted, path, bound_of=bound_of)
-    write_run(fitted, summary(fitted), columns, out, json_file, data=path)
+    with locked(out):
+        if thin == AUTO:
+            data, every = thin_to_plateau(data, ExactMJP(n_states, restarts=restarts, **assumed))
+            screen.print(f"every {every}. observation is fitted: there the slowest timescale settles", soft_wrap=True)
+        if engine == "neural":
+            estimator = NeuralMJP(n_states, restarts=restarts or 1, **assumed, **training.choices())
+            fitted = fit_neural(estimator, data, out, training.resume)
+            bound_of = "the series without their last observations" if estimator.configuration().drop_last else ""
+        else:
+            why = f", chosen because with {n_states} states the likelihood can be computed exactly"
+            screen.print(f"engine: exact{why if engine == 'auto' else ''}", soft_wrap=True)
+            with progress_display() as progress:
+                fitted = ExactMJP(n_states, restarts=restarts, **assumed).fit(data, progress)
+            bound_of = ""
+        show(fitted, path, bound_of=bound_of)
+        write_run(fitted, summary(fitted), columns, out, json_file, data=path)
 
 
 def steps_of(thin: str) -> int:

@@ -8,6 +8,7 @@ from ..estimators import NetworkMJP
 from ..fitted_network_files import summary
 from ..systems import ReactionNetwork
 from ..timeseries import TimeSeries
+from ..training.lock import locked
 from .network_tables import show
 from .options import CountOptions
 from .runs import write_run
@@ -53,11 +54,12 @@ def run(
         )
     if engine == "meanfield" and restarts > 1:
         raise InputError("the meanfield engine has a single start: leave --restarts out")
-    if engine == "neural":
-        fitted = fit_neural(estimator, data, out, training.resume, why)
-    else:
-        screen.print(f"engine: {engine}{why}", soft_wrap=True)
-        with progress_display() as progress:
-            fitted = estimator.fit(data, progress)
-    show(fitted, path)
-    write_run(fitted, summary(fitted), columns, out, json_file, data=path)
+    with locked(out):
+        if engine == "neural":
+            fitted = fit_neural(estimator, data, out, training.resume, why)
+        else:
+            screen.print(f"engine: {engine}{why}", soft_wrap=True)
+            with progress_display() as progress:
+                fitted = estimator.fit(data, progress)
+        show(fitted, path)
+        write_run(fitted, summary(fitted), columns, out, json_file, data=path)

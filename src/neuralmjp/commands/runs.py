@@ -11,6 +11,7 @@ from ..cli_types import Reading
 from ..errors import InputError
 from ..fitted import FittedMJP
 from ..fitted_network import FittedNetwork
+from ..whole_files import write_whole_text
 from .show import console
 
 COLUMNS_FILE = "columns.json"
@@ -21,8 +22,8 @@ CHECKS_FILE = "checks.json"
 def load_any(folder: Path) -> FittedMJP | FittedNetwork:
     """A fitted process, of states or of counts, as the folder's model.json says."""
     try:
-        known = json.loads((folder / "model.json").read_text())
-    except (OSError, ValueError):
+        known = fitted_files.read_json(folder / "model.json")
+    except (OSError, InputError):
         known = None  # the reader of models says what is wrong
     if isinstance(known, dict) and known.get("format") == fitted_network_files.FORMAT:
         return FittedNetwork.load(folder)
@@ -30,15 +31,15 @@ def load_any(folder: Path) -> FittedMJP | FittedNetwork:
 
 
 def write_columns(folder: Path, columns: dict[str, Any]) -> None:
-    (folder / COLUMNS_FILE).write_text(json.dumps(columns, indent=2) + "\n")
+    write_whole_text(folder / COLUMNS_FILE, json.dumps(columns, indent=2) + "\n")
 
 
 def columns_of(run: Path, reading: Reading) -> dict[str, Any]:
     """Which columns to read, and how: as typed now, else as for the fit."""
     file = run / COLUMNS_FILE
     try:
-        return reading.columns(json.loads(file.read_text()) if file.exists() else {})
-    except (ValueError, AttributeError):
+        return reading.columns(fitted_files.read_json(file) if file.exists() else {})
+    except (InputError, AttributeError):
         raise InputError(f"{file} is damaged: fit again, or remove it and name the columns") from None
 
 
@@ -64,8 +65,8 @@ def write_run(
             "data": None if data is None else str(data.resolve()),
             "command": shlex.join(["neuralmjp", *sys.argv[1:]]),
         }
-        (out / SOURCE_FILE).write_text(json.dumps(source, indent=2) + "\n")
+        write_whole_text(out / SOURCE_FILE, json.dumps(source, indent=2) + "\n")
         screen.print(f"model -> {out}", soft_wrap=True)
     if json_file is not None:
-        json_file.write_text(json.dumps(result, indent=2, allow_nan=False) + "\n")
+        write_whole_text(json_file, json.dumps(result, indent=2, allow_nan=False) + "\n")
         screen.print(f"result -> {json_file}", soft_wrap=True)

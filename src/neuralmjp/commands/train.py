@@ -1,13 +1,16 @@
 """The neural engine on a terminal: what runs, how far it has come, and how to go on if it is interrupted."""
 
+import sys
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from ..estimators import NetworkMJP, NeuralMJP
 from ..timeseries import TimeSeries
-from ..training.checkpoints import FILE as CHECKPOINT_FILE
+from ..training.checkpoints import has_checkpoint
+from ..training.interrupt import Interruption, listening
 from .history import HISTORY_FILE, write_history
 from .show import console, progress_display
 
@@ -25,19 +28,33 @@ def fit_neural(
         soft_wrap=True,
     )
     if resume and out is not None:
-        there = (out / CHECKPOINT_FILE).exists()
+        there = has_checkpoint(out)
         word = "going on from the checkpoint in" if there else "starting anew: there is no checkpoint yet in"
         screen.print(f"{word} {out}", soft_wrap=True)
     try:
-        with progress_display() as progress:
+        # Without a folder there is nothing to be saved, hence no reason to wait for the end of a round.
+        with listening(patient=out is not None) as asked, progress_display() as progress:
             progress("training", 0.0)
-            trained: Any = estimator.train(data, progress, folder=out, resume=resume)
+            trained: Any = estimator.train(data, _checking(asked, progress), folder=out, resume=resume)
+            asked.patient = False
+            asked.check()
             progress("intervals", 1.0)
             fitted = estimator.fitted(data, trained)
-    except KeyboardInterrupt:
-        if out is not None and (out / CHECKPOINT_FILE).exists():
-            screen.print("interrupted: the same command with --resume goes on from here", soft_wrap=True)
-        raise
+    except KeyboardInterrupt as stopped:
+        saved = out is not None and has_checkpoint(out)
+        word = "the same command with --resume goes on from here" if saved else "nothing was saved"
+        print(f"neuralmjp: interrupted: {word}", file=sys.stderr)
+        raise SystemExit(getattr(stopped, "status", 130)) from None
     if out is not None:
         write_history(trained, out / HISTORY_FILE)
     return replace(fitted, seconds=time.perf_counter() - began)
+
+
+def _checking(asked: Interruption, progress: Callable[[str, float], None]) -> Callable[[str, float], None]:
+    """Progress is told after a round was saved: the moment to stop, if somebody asked for that."""
+
+    def told(stage: str, share: float) -> None:
+        progress(stage, share)
+        asked.check()
+
+    return told

@@ -5,13 +5,12 @@ unless a rate says otherwise.
 """
 
 import re
-import zipfile
-import zlib
 from pathlib import Path
 
 import numpy as np
 
 from ..errors import InputError
+from ..npz_files import NpzFile
 from ..timeseries import TIME_UNIT, TimeSeries
 from .arrays import from_arrays
 from .columns import Request
@@ -20,17 +19,15 @@ from .columns import Request
 def read(path: Path, request: Request, time_unit: str | None) -> TimeSeries:
     """Read the arrays of an .npz file in any shapes that `TimeSeries.from_arrays` takes."""
     request.only(("rate",), path, "an .npz file")
-    if not zipfile.is_zipfile(path):
-        raise InputError(f"{path}: is not an .npz file, or cut short; save it with numpy.savez or copy it again")
-    with np.load(path, allow_pickle=False) as file:
-        if file.files and all(_UNNAMED.fullmatch(name) for name in file.files):
-            return _frames(path, [_array(path, file, name) for name in file.files], time_unit, request.rate or 1.0)
-        if request.rate is not None and "times" in file:
+    with NpzFile(path) as file:
+        if file.names and all(_UNNAMED.fullmatch(name) for name in file.names):
+            return _frames(path, [file.array(name) for name in file.names], time_unit, request.rate or 1.0)
+        if request.rate is not None and "times" in file.names:
             raise InputError(f"{path}: holds an array 'times'; leave out --rate")
         for name in ("times", "values"):
-            if name not in file:
-                raise InputError(f"{path}: no array {name!r}; the arrays are {', '.join(map(repr, file.files))}")
-        arrays = {name: _array(path, file, name) for name in file if name in _ARRAYS}
+            if name not in file.names:
+                raise InputError(f"{path}: no array {name!r}; the arrays are {', '.join(map(repr, file.names[:20]))}")
+        arrays = {name: file.array(name) for name in file.names if name in _ARRAYS}
     unit = str(arrays.get("time_unit", TIME_UNIT)) if time_unit is None else time_unit
     try:
         return from_arrays(
@@ -72,16 +69,6 @@ def write(data: TimeSeries, path: Path) -> None:
 
 _UNNAMED = re.compile(r"arr_\d+")
 _ARRAYS = ("times", "values", "names", "value_names", "time_unit")
-
-
-def _array(path: Path, file, name: str) -> np.ndarray:
-    try:
-        return file[name]
-    except (zipfile.BadZipFile, zlib.error, EOFError):
-        raise InputError(f"{path}, array {name!r}: is damaged; copy the file again") from None
-    except ValueError:
-        # Reading Python objects could run any code that the file brings along.
-        raise InputError(f"{path}, array {name!r}: holds Python objects; save it as numbers or text") from None
 
 
 def _texts(array: np.ndarray | None) -> list[str] | None:

@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, runtime_checkable
@@ -16,8 +17,10 @@ from ..errors import InputError
 from ..exact.evidence import Panel
 from ..exact.model import Model
 from ..timeseries import TimeSeries
-from .checkpoints import load_checkpoint, save_checkpoint
+from .checkpoints import Checkpoints
 from .config import Config
+from .identity import require_same
+from .lock import alone
 from .loop import Learned, Pace, Record, State, batch_rows, run_round, start_state
 from .networks import Networks
 from .problem import Problem, in_precision
@@ -52,6 +55,11 @@ class Ledger:
     def read(cls, known: dict[str, Any]) -> "Ledger":
         pace = [Pace(**one) for one in known["pace"]]
         return cls(**{**known, "pace": pace, "capacity": tuple(known["capacity"])})
+
+    @property
+    def objective(self) -> float:
+        """Of the best run, over its last round."""
+        return max(np.nan_to_num(history[-1]["objective"], nan=-np.inf) for history in self.histories)
 
     def told(self) -> str:
         """How the best run stands, in nats per series."""
@@ -138,6 +146,7 @@ class Trainable(Protocol):
     def identity(self) -> dict[str, Any]: ...
 
 
+@alone
 def descend(problem: Trainable, began: float, *, folder: Path | None, resume: bool, progress: Progress) -> Descent:
     """Rounds of training until the objective has settled or the steps are used up; in the precision of the moment.
 
@@ -149,8 +158,9 @@ def descend(problem: Trainable, began: float, *, folder: Path | None, resume: bo
     keys = jax.random.split(jax.random.key(seed), restarts)
     state = start_state(problem.networks(setup, keys), config)
     ledger = Ledger.fresh(restarts, setup.capacity)
+    checkpoints = Checkpoints(folder or Path())
     if resume and folder is not None:
-        state, ledger = _resumed(folder, state, ledger, problem)
+        state, ledger = _resumed(checkpoints, state, ledger, problem)
         setup = setup.with_capacity(ledger.capacity)
     learned, before = problem.learned(), ledger.seconds
     identity = None if folder is None else problem.identity()
@@ -181,30 +191,24 @@ def descend(problem: Trainable, began: float, *, folder: Path | None, resume: bo
         setup = problem.with_headroom(setup, thetas)
         ledger.capacity = setup.capacity
         if folder is not None:
-            save_checkpoint(folder, state, {"identity": identity, "ledger": asdict(ledger)})
-            ledger.log(folder / LOG_FILE)
+            note = {"identity": identity, "ledger": asdict(ledger)}
+            checkpoints.save(state, note, step=ledger.done, objective=ledger.objective)
+            with suppress(OSError):  # a full disk is told by the next checkpoint
+                ledger.log(folder / LOG_FILE)
         progress(ledger.told(), ledger.done / config.steps)
     ledger.seconds = before + time.perf_counter() - began
     return Descent(setup, state, ledger)
 
 
-def _resumed(folder: Path, state: State, ledger: Ledger, problem: Trainable) -> tuple[State, Ledger]:
-    """What the checkpoint holds, if there is one and it belongs to this problem."""
+def _resumed(checkpoints: Checkpoints, state: State, ledger: Ledger, problem: Trainable) -> tuple[State, Ledger]:
+    """What the last good checkpoint holds, if there is one and it belongs to this problem."""
 
-    def require_same(known: dict[str, Any]) -> None:
-        identity = problem.identity()
-        different = [name for name in identity if known["identity"].get(name) != identity[name]]
-        if different:
-            raise InputError(
-                f"the checkpoint in {folder} was made with another {', '.join(different)}: "
-                "use the same, or do not resume"
-            )
+    def accept(note: dict[str, Any]) -> Ledger:
+        require_same(note["identity"], problem.identity(), checkpoints.run)
+        return Ledger.read(note["ledger"])
 
-    found = load_checkpoint(folder, state, require_same)
-    if found is None:
-        return state, ledger
-    state, known = found
-    return state, Ledger.read(known["ledger"])
+    found = checkpoints.load(state, accept)
+    return (state, ledger) if found is None else found
 
 
 @jax.jit
