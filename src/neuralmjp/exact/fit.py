@@ -196,7 +196,7 @@ def _em(
         stacked = jax.tree.map(lambda *leaves: jnp.stack([jnp.asarray(x, float) for x in leaves]), *starts)
         result = run_em(simple, stacked, laid.evidence, laid.layout.aligned, iterations=EM_ITERATIONS)
         again, moved = reseeded(simple, result.parameters, laid.evidence)
-        if moved:
+        if moved.any():
             progress("EM, dead states moved", 0.5)
             result = _better(
                 result, run_em(simple, again, laid.evidence, laid.layout.aligned, iterations=EM_ITERATIONS)

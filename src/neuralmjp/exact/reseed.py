@@ -6,11 +6,11 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 
 from ..errors import InputError
 from ..mjp import stationary_distribution
-from ..priors import FreeRates, rates_of
+from ..priors import ParametricRates, rates_of
 from .model import Evidence, Model, Parameters
 
 VISITED = 1e-3  # share of the time, or of the observations, below which a state counts as never visited
@@ -19,28 +19,30 @@ FEWEST = 20  # of them at least
 VISITS = 0.1  # a new state is entered at this share of the usual rate
 
 
-def reseeded(model: Model, found: Parameters, evidence: Evidence) -> tuple[Parameters, int]:
-    """Parameters of all starts with dead states moved to what is explained worst, and how many were moved.
+def reseeded(
+    model: Model, found: Parameters, evidence: Evidence, visited: Float[np.ndarray, "start state"] | None = None
+) -> tuple[Parameters, Bool[np.ndarray, "start"]]:
+    """Parameters of all starts with dead states moved to what is explained worst, and which starts have such a state.
 
     Args:
-        model: with free rates.
-        found: where EM is, with a leading axis of starts.
+        found: where fitting is, with a leading axis of starts.
+        visited: share of the observations in each state; the stationary law if None.
     """
     rate_model = model.rate_model
-    assert isinstance(rate_model, FreeRates)
     own = [name for name in found.emission if not name.startswith("shared")]
-    rates = np.array(rates_of(rate_model, np.asarray(found.rates)))
+    with np.errstate(over="ignore"):  # of a start that diverges
+        rates = np.array(rates_of(rate_model, np.asarray(found.rates)))
     emission = {name: np.array(value) for name, value in found.emission.items()}
-    theta, moved = np.array(found.rates), 0
+    theta, moved = np.array(found.rates), np.zeros(len(rates), bool)
     if not own:
-        return found, 0
+        return found, moved
     for k in range(len(rates)):
         try:
-            law = np.asarray(stationary_distribution(rates[k]))
+            law = np.asarray(stationary_distribution(rates[k])) if visited is None else visited[k]
         except InputError:
             continue
         dead = np.flatnonzero(law < VISITED)
-        if not dead.size or len(dead) > len(law) - 1:
+        if not dead.size or len(dead) > len(law) - 1 or not np.isfinite(rates[k]).all():
             continue
         here = {name: value[k] for name, value in emission.items()}
         new = _from_worst(model, here, law, evidence)
@@ -50,8 +52,9 @@ def reseeded(model: Model, found: Parameters, evidence: Evidence) -> tuple[Param
         usual = float(np.median(np.delete(rates[k].sum(1), dead)))
         rates[k, state] = np.where(rate_model.allowed[state], usual / (len(law) - 1), 0.0)
         rates[k][:, state] = np.where(rate_model.allowed[:, state], VISITS * usual, 0.0)
-        moved += 1
-        theta[k] = rate_model.nearest(rates[k])
+        moved[k] = True
+        if not isinstance(rate_model, ParametricRates):
+            theta[k] = rate_model.nearest(rates[k])
     return found._replace(
         rates=jnp.asarray(theta), emission={name: jnp.asarray(x) for name, x in emission.items()}
     ), moved

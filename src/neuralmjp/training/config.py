@@ -54,6 +54,8 @@ class Config:
         curriculum: (n, steps, more): n observations per series for so many steps, then more of them until all are
             used after `more` further steps; None uses all from the start.
         fixed_spread: steps for which the emission's spread keeps its starting value.
+        reseed: how often, in the first half of training, a state that nobody visits begins anew with the observations
+            that are explained worst.
         round_steps: steps between looks at the objective, and between checkpoints.
         precision: "single" or "double".
     """
@@ -98,6 +100,7 @@ class Config:
     polish: bool = True
     curriculum: tuple[int, int, int] | None = None
     fixed_spread: int = 0
+    reseed: int = 3
     round_steps: int = 100
     precision: Literal["single", "double"] = "single"
 
@@ -166,6 +169,7 @@ def preset(name: Preset, posterior: PosteriorName) -> Config:
         decay=0.8,
         decay_epochs=50,
         clip=1.0,
+        reseed=0,
         steps=12_000,  # its rates rise for as long as one trains; here they pass the published ones
         round_steps=500,
     )

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 
 from ..emissions.emission import Params
 from ..emissions.readings import Readings
@@ -23,7 +23,7 @@ from .blocks import in_windows
 from .config import Config, PosteriorName, Preset, preset
 from .coupled_blocks import CountBlock, Sizes, make_count_block
 from .coupled_networks import CountsEvaluated, CoupledSetup, make_coupled_networks
-from .loop import Learned, evaluate_all
+from .loop import Learned, State, evaluate_all
 from .networks import Networks
 from .polish import polished
 from .problem import digest_of, dtype_of, in_precision
@@ -72,6 +72,12 @@ class CoupledProblem:
     def learned(self) -> Learned:
         free = {name: jnp.asarray(x, float) for name, x in self.readings.learned(self.starts[0][1]).items()}
         return Learned(free, jax.tree.map(jnp.zeros_like, free))
+
+    def revived(
+        self, state: State, visited: Float[np.ndarray, "restart state"]
+    ) -> tuple[State, Bool[np.ndarray, "restart"]]:
+        """There are no hidden states that could be lost."""
+        return state, np.zeros(len(visited), bool)
 
     def identity(self) -> dict[str, Any]:
         """What must be the same for a run to go on from a checkpoint."""

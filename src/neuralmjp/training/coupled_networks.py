@@ -45,6 +45,10 @@ class CoupledSetup(NamedTuple):
     def evaluate(self, networks: Networks, block: Any, *, key: Array | None) -> CountsEvaluated:
         return evaluate_counts(self, networks, block, key=key)
 
+    def occupancy(self, found: Any, block: Any) -> Float[Array, "0"]:
+        """Counts are no states that could be lost."""
+        return jnp.zeros(0)
+
 
 def make_coupled_networks(setup: CoupledSetup, theta: Any, noise: Params, *, key: Array) -> Networks:
     """Fresh networks around starting values of the model."""

@@ -37,12 +37,13 @@ class State(NamedTuple):
 
 
 class Record(NamedTuple):
-    """What each step saw, in nats per series."""
+    """What each step saw; the objective and its terms in nats per series."""
 
     objective: Float[Array, "step"]
     reconstruction: Float[Array, "step"]
     path_kl: Float[Array, "step"]
     initial_kl: Float[Array, "step"]
+    occupancy: Float[Array, "step state"]  # share of the observations in each state
 
 
 @dataclass
@@ -170,16 +171,17 @@ def _step(
         batch = batch.shortened(n_observed(config, number, batch.valid.shape[1]))
 
     def loss(networks):
-        terms = setup.evaluate(networks, batch, key=key).terms
+        found = setup.evaluate(networks, batch, key=key)
+        terms = found.terms
         if config.two_step:  # the law at the start has no prior there, and the divergence moves the prior alone
             objective = terms.reconstruction - terms.path_kl
         else:
             objective = terms.weighed(kl_weight(config, number))
         # Per observation, so that a learning rate means the same for short and long series.
         count = jnp.maximum(batch.valid.sum(), 1)
-        return -objective.sum() / count, (objective.mean(), terms)
+        return -objective.sum() / count, (objective.mean(), terms, setup.occupancy(found, batch))
 
-    (value, (objective, terms)), slopes = jax.value_and_grad(loss, has_aux=True)(state.networks)
+    (value, (objective, terms, occupancy)), slopes = jax.value_and_grad(loss, has_aux=True)(state.networks)
     free = learned.emission
     if config.fixed_spread:
         fixed = number < config.fixed_spread
@@ -203,7 +205,7 @@ def _step(
     networks = kept(moved, state.networks)
     total = jax.tree.map(jnp.add, state.average, own_parameters(networks))
     state = State(networks, kept(optimiser_state, state.optimiser), total, state.refused + ~good)
-    return state, Record(objective, *(jnp.mean(x) for x in terms))
+    return state, Record(objective, *[jnp.mean(x) for x in terms], occupancy=occupancy)
 
 
 def _only(free: dict[str, Array], changes: Any) -> Networks:

@@ -44,6 +44,11 @@ class Setup(NamedTuple):
     def evaluate(self, networks: "Networks", block: Any, *, key: Array | None) -> "Evaluated":
         return evaluate(self, networks, block, key=key)
 
+    def occupancy(self, found: Any, block: Any) -> Float[Array, "state"]:
+        """Share of the observations in each state."""
+        weights = block.valid[..., None]
+        return (found.marginals * weights).sum((0, 1)) / jnp.maximum(weights.sum(), 1)
+
 
 class Evaluated(NamedTuple):
     terms: Terms

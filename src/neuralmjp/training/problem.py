@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 
 from ..emissions.named import options_of
 from ..exact.evidence import Panel, Scaling, emission_values
@@ -19,8 +19,9 @@ from ..priors import ParametricRates, rates_of
 from ..timeseries import TimeSeries
 from .blocks import Block, Clock, in_windows, make_block
 from .config import Config
-from .loop import Learned
+from .loop import Learned, State
 from .networks import Networks, Setup, make_networks, n_encoder_features
+from .reviving import revived
 from .spread import places_only, with_even_spread
 
 # Rates may grow by this factor before transition matrices over the longest gap are compiled anew.
@@ -89,6 +90,12 @@ class Problem:
             {name: jnp.asarray(value, float) for name, value in free.items()},
             {name: jnp.asarray(value & places[name], float) for name, value in free.items()},
         )
+
+    def revived(
+        self, state: State, visited: Float[np.ndarray, "restart state"]
+    ) -> tuple[State, Bool[np.ndarray, "restart"]]:
+        """With states that nobody visits begun anew, and where there were such."""
+        return revived(self.model, self.block.evidence, state, visited)
 
     def identity(self) -> dict[str, Any]:
         """What must be the same for a run to go on from a checkpoint."""

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 
 from ..errors import InputError
 from ..exact.evidence import Panel
@@ -30,6 +30,7 @@ __all__ = ["Progress", "Trained", "train"]
 
 Progress = Callable[[str, float], None]
 LOG_FILE = "log.jsonl"
+NOTED = ("objective", "reconstruction", "path_kl", "initial_kl")  # of a record, in the history
 MOST_REFUSED = 0.5  # share of refused steps in a round that counts as divergence
 
 
@@ -41,15 +42,15 @@ class Ledger:
     settled: bool
     seconds: float
     refused: list[int]  # of each restart, in all
+    revived: list[int]  # how often a state of each restart was begun anew
     pace: list[Pace]
     histories: list[list[dict[str, Any]]]
     capacity: tuple[int, ...]
 
     @classmethod
     def fresh(cls, restarts: int, capacity: tuple[int, ...]) -> "Ledger":
-        return cls(
-            0, False, 0.0, [0] * restarts, [Pace() for _ in range(restarts)], [[] for _ in range(restarts)], capacity
-        )
+        none, pace = [0] * restarts, [Pace() for _ in range(restarts)]
+        return cls(0, False, 0.0, none, none.copy(), pace, [[] for _ in range(restarts)], capacity)
 
     @classmethod
     def read(cls, known: dict[str, Any]) -> "Ledger":
@@ -88,7 +89,7 @@ class Ledger:
             )
         self.refused = now
         for k, history in enumerate(self.histories):
-            means = {name: float(np.asarray(value[k], np.float64).mean()) for name, value in record._asdict().items()}
+            means = {name: float(np.asarray(getattr(record, name)[k], np.float64).mean()) for name in NOTED}
             history.append({"step": self.done, "seconds": self.seconds, **means, "theta": thetas[k].tolist()})
 
 
@@ -143,6 +144,9 @@ class Trainable(Protocol):
     def with_headroom(self, setup: Any, thetas: Float[np.ndarray, "restart parameter"]) -> Any: ...
     def networks(self, setup: Any, keys: Array) -> Networks: ...
     def learned(self) -> Learned: ...
+    def revived(
+        self, state: State, visited: Float[np.ndarray, "restart state"]
+    ) -> tuple[State, Bool[np.ndarray, "restart"]]: ...
     def identity(self) -> dict[str, Any]: ...
 
 
@@ -188,6 +192,7 @@ def descend(problem: Trainable, began: float, *, folder: Path | None, resume: bo
             objective = np.asarray(record.objective, np.float64)
             looks = [one.look(objective[k], config) for k, one in enumerate(ledger.pace)]
             ledger.settled = all(looks)
+        state = _revived(problem, state, ledger, record)
         setup = problem.with_headroom(setup, thetas)
         ledger.capacity = setup.capacity
         if folder is not None:
@@ -198,6 +203,21 @@ def descend(problem: Trainable, began: float, *, folder: Path | None, resume: bo
         progress(ledger.told(), ledger.done / config.steps)
     ledger.seconds = before + time.perf_counter() - began
     return Descent(setup, state, ledger)
+
+
+def _revived(problem: Trainable, state: State, ledger: Ledger, record: Record) -> State:
+    """States that nobody visits begin anew, in restarts that may still do so; schedules first."""
+    visited = np.asarray(record.occupancy, np.float64).mean(1)
+    may = np.array(ledger.revived) < problem.config.reseed
+    in_time = _scheduled(problem.config) < ledger.done <= problem.config.steps / 2
+    if not in_time or not may.any() or not visited.size:
+        return state
+    state, moved = problem.revived(state, np.where(may[:, None], visited, 1.0))
+    for k in np.flatnonzero(moved):
+        ledger.revived[k] += 1
+        ledger.pace[k] = Pace(factor=ledger.pace[k].factor)
+        ledger.settled = False
+    return state
 
 
 def _resumed(checkpoints: Checkpoints, state: State, ledger: Ledger, problem: Trainable) -> tuple[State, Ledger]:
