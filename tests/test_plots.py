@@ -1,10 +1,13 @@
 """Figures: each function draws what it is given on the axes it is given, with units, and returns them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
-from neuralmjp import InputError, TimeSeries
+from neuralmjp import ExactMJP, InputError, TimeSeries, plots
 from neuralmjp.mjp import Interval
 from neuralmjp.plots import plot_belief, plot_counts, plot_rates, plot_trace
 from neuralmjp.plots.palette import STATES, TRUTH, state_colour
@@ -134,3 +137,262 @@ class TestCounts:
         plot_belief(TIMES, TIMES, ax)
         assert not ax.collections
         assert labels(ax) == []
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    """Three states in a row; the jump 0 -> 2 never happens, and 2 -> 0 is not allowed."""
+    states = np.tile(np.repeat([0, 1, 2, 1, 0, 1, 0], [40, 10, 25, 8, 30, 9, 20]), 4)
+    data = TimeSeries.from_dtrajs([states], lag=0.5, time_unit="ms")
+    return ExactMJP(3, mask=[[0, 1, 1], [1, 0, 1], [0, 1, 0]]).fit(data)
+
+
+def words(ax):
+    return [text.get_text() for text in ax.texts]
+
+
+def whiskers(ax):
+    """Ends of the vertical lines."""
+    return [segment[:, 1].tolist() for lines in ax.collections for segment in lines.get_segments()]
+
+
+def ends(interval, where=...):
+    return [float(np.asarray(part)[where]) for part in (interval.mean, interval.lower, interval.upper)]
+
+
+class TestRateMatrix:
+    def test_every_allowed_jump_has_its_numbers(self, ax, fitted):
+        assert plots.plot_rate_matrix(fitted, ax) is ax
+        rates = fitted.intervals["rates"]
+        told = {text.get_position(): text.get_text() for text in ax.texts}  # column, row
+        assert set(told) == {(1, 0), (2, 0), (0, 1), (2, 1), (1, 2)}
+        mean, lower, upper = ends(rates, (0, 1))
+        assert told[1, 0] == f"{mean:.3g}\n[{lower:.3g}, {upper:.3g}]"
+        assert told[2, 0] == f"≤ {rates.upper[0, 2]:.3g}"  # no sign of it
+
+    def test_shades_tell_rates_and_have_a_unit(self, ax, fitted):
+        plots.plot_rate_matrix(fitted, ax)
+        (image,) = ax.images
+        drawn = np.ma.filled(image.get_array(), np.nan)
+        assert np.isnan(drawn[[0, 1, 2, 0, 2], [0, 1, 2, 2, 0]]).all()
+        assert drawn[1, 0] == pytest.approx(fitted.rates[1, 0])
+        assert [other.get_ylabel() for other in ax.figure.axes[1:]] == ["rate (per ms)"]
+        assert (ax.get_xlabel(), ax.get_ylabel()) == ("to state", "from state")
+
+    def test_letters_are_seen_on_their_cell(self, ax, fitted):
+        plots.plot_rate_matrix(fitted, ax)
+        (image,) = ax.images
+        for text in ax.texts:
+            column, row = text.get_position()
+            value = fitted.rates[row, column]
+            grey = 1.0 if "≤" in text.get_text() else np.mean(image.cmap(image.norm(value))[:3])
+            letters = {"#ffffff": 1.0, TRUTH: 0.0}[to_hex(text.get_color())]
+            assert abs(grey - letters) > 0.3
+
+    def test_without_intervals(self, ax, fitted):
+        plots.plot_rate_matrix(replace(fitted, intervals={}), ax)
+        assert f"{fitted.rates[0, 1]:.3g}" in words(ax)
+
+
+class TestPassageTimes:
+    def test_from_row_to_column(self, ax, fitted):
+        assert plots.plot_passage_times(fitted, ax) is ax
+        told = {text.get_position(): text.get_text() for text in ax.texts}
+        assert len(told) == 6
+        mean, lower, upper = ends(fitted.mfpt, (2, 0))
+        assert told[0, 2] == f"{mean:.3g}\n[{lower:.3g}, {upper:.3g}]"
+        assert ax.figure.axes[1].get_ylabel() == "mean first-passage time (ms)"
+
+    def test_what_never_happens(self, ax):
+        data = TimeSeries.from_dtrajs([[0, 0, 0, 1, 1]] * 3, lag=1.0)
+        plots.plot_passage_times(ExactMJP(2, mask=[[0, 1], [0, 0]]).fit(data), ax)
+        told = {text.get_position(): text.get_text() for text in ax.texts}
+        assert told[0, 1].startswith("∞")
+        ax.figure.canvas.draw()
+
+
+class TestObservables:
+    def test_stationary_law(self, ax, fitted):
+        assert plots.plot_stationary_law(fitted, ax) is ax
+        law = fitted.stationary_distribution
+        np.testing.assert_allclose([bar.get_height() for bar in ax.patches], law.mean)
+        np.testing.assert_allclose(whiskers(ax), np.stack([law.lower, law.upper], 1))
+        assert (ax.get_xlabel(), ax.get_ylabel()) == ("state", "stationary probability")
+        assert [to_hex(bar.get_facecolor()).upper() for bar in ax.patches] == [state_colour(k) for k in range(3)]
+
+    def test_relaxation_times(self, ax, fitted):
+        assert plots.plot_relaxation_times(fitted, ax) is ax
+        times = fitted.timescales
+        np.testing.assert_allclose(ax.lines[0].get_ydata(), times.mean)
+        np.testing.assert_allclose(whiskers(ax), np.stack([times.lower, times.upper], 1))
+        assert (ax.get_yscale(), ax.get_ylabel()) == ("log", "relaxation time (ms)")
+
+    def test_an_interval_without_end_is_an_arrow(self, ax, fitted):
+        endless = Interval(np.array([2.0, 1.0]), np.array([1.0, 0.5]), np.array([np.inf, 3.0]))
+        other = replace(fitted)
+        object.__setattr__(other, "timescales", endless)
+        plots.plot_relaxation_times(other, ax)
+        assert [line.get_marker() for line in ax.lines[1:]] == ["_", "^", "_", "_"]
+        ax.figure.canvas.draw()
+        assert np.isfinite(ax.get_ylim()).all()
+
+    def test_without_intervals_there_are_no_whiskers(self, ax, fitted):
+        bare = replace(fitted, rate_samples=np.empty((0, 3, 3)))
+        plots.plot_stationary_law(bare, ax)
+        assert len(ax.patches) == 3
+        assert whiskers(ax) == []
+
+
+class TestTransitionNetwork:
+    def test_states_and_jumps(self, ax, fitted):
+        assert plots.plot_transition_network(fitted, ax) is ax
+        law = fitted.stationary_distribution.mean
+        seen = [(i, j) for i, j in np.argwhere(fitted.rates > 0) if (i, j) != (0, 2)]
+        assert set(words(ax)) == {f"{fitted.rates[i, j]:.3g}" for i, j in seen} | {
+            f"{k}\n{law[k]:.1%}" for k in range(3)
+        }
+        circles = [patch for patch in ax.patches if hasattr(patch, "get_radius")]
+        assert np.argsort([circle.get_radius() for circle in circles]).tolist() == np.argsort(law).tolist()
+        assert ax.get_xlabel() == "rates per ms"
+
+    def test_what_may_not_happen_is_dashed(self, ax, fitted):
+        plots.plot_transition_network(fitted, ax, least=0.0)
+        arrows = [patch for patch in ax.patches if not hasattr(patch, "get_radius")]
+        unsure = fitted.intervals["rates"].lower[fitted.rates > 0] == 0
+        assert [arrow.get_linestyle() == "--" for arrow in arrows] == unsure.tolist()
+        assert unsure.any()
+
+    def test_numbers_stand_at_their_own_arrow(self, ax, fitted):
+        plots.plot_transition_network(fitted, ax, least=0.0)
+        arrows = [patch for patch in ax.patches if not hasattr(patch, "get_radius")]
+        middles = [arrow.get_path().vertices[1] for arrow in arrows]
+        places = [text.get_position() for text in ax.texts[: len(arrows)]]
+        for k, place in enumerate(places):
+            assert np.argmin([np.hypot(*(np.array(place) - middle)) for middle in middles]) == k
+
+
+class TestTraining:
+    def test_the_bound_and_its_terms(self, ax):
+        names = ("step", "objective", "reconstruction", "path_kl", "initial_kl")
+        rows = [(10, -9.0, -6.0, 2.5, 0.5), ("20", "-7", "-5", "1.5", "0.5")]  # the second as from a table
+        assert plots.plot_training([dict(zip(names, row, strict=True)) for row in rows], ax, evidence=-6.5) is ax
+        assert labels(ax) == ["bound", "reconstruction", "path divergence", "exact log-likelihood"]
+        np.testing.assert_array_equal(ax.lines[0].get_xdata(), [10, 20])
+        np.testing.assert_array_equal(ax.lines[0].get_ydata(), [-9, -7])
+        np.testing.assert_array_equal(ax.lines[2].get_ydata(), [2.5, 1.5])
+        assert len({line.get_linestyle() for line in ax.lines}) == 4  # told apart without colours
+        assert (ax.get_xlabel(), ax.get_ylabel()) == ("training step", "nats per series")
+
+    def test_no_history(self, ax):
+        with pytest.raises(InputError, match="only the neural engine has one"):
+            plots.plot_training([], ax)
+
+
+def heights(band):
+    """Lowest and highest point of a band."""
+    return [float(end) for end in np.quantile(band.get_paths()[0].vertices[:, 1], [0, 1])]
+
+
+class TestChecks:
+    """Figures of the checks of a fit: numbers in, the same numbers drawn."""
+
+    LAGS = np.array([1.0, 2.0, 4.0])
+
+    def test_chapman_kolmogorov(self, ax):
+        stay = np.array([0.9, 0.8, 0.6])
+        foreseen = np.stack([np.stack([stay, 1 - stay], 1)] * 2, 1)  # (lag, state, state)
+        predicted = Interval(foreseen, foreseen - 0.1, foreseen + 0.05)
+        observed = Interval(foreseen + 0.02, foreseen - 0.03, foreseen + 0.04)
+        assert plots.plot_chapman_kolmogorov(self.LAGS, predicted, observed, ax, state=1, time_unit="ms") is ax
+        assert labels(ax) == ["1 → 0", "1 → 1"]
+        np.testing.assert_array_equal(ax.lines[0].get_ydata(), stay)
+        bars = ax.containers[0]
+        np.testing.assert_allclose(bars.lines[0].get_ydata(), stay + 0.02)
+        np.testing.assert_allclose(
+            [segment[:, 1] for segment in bars.lines[2][0].get_segments()], np.stack([stay - 0.03, stay + 0.04], 1)
+        )
+        np.testing.assert_allclose(heights(ax.collections[0]), [0.5, 0.95])
+        assert (ax.get_xlabel(), ax.get_ylabel()) == ("lag (ms)", "probability")
+
+    def test_timescales_against_thinning(self, ax):
+        mean = np.array([[3.0, 1.0], [5.0, 1.2], [5.1, 1.3]])
+        upper = np.where(mean == 5.1, np.inf, 2 * mean)
+        found = Interval(mean, mean / 2, upper)
+        assert plots.plot_timescales(np.array([1, 2, 5]), found, ax, time_unit="ns", plateau=2) is ax
+        np.testing.assert_array_equal(ax.containers[0].lines[0].get_ydata(), mean[:, 0])
+        assert [tick.get_text() for tick in ax.get_xticklabels()] == ["1", "2", "5"]
+        (line,) = [line for line in ax.lines if line.get_linestyle() == "--"]
+        assert line.get_xdata() == [2, 2]
+        assert (ax.get_yscale(), ax.get_ylabel()) == ("log", "timescale (ns)")
+        ax.figure.canvas.draw()
+
+    def test_dwell_times_beside_their_exponentials(self, ax):
+        rng = np.random.default_rng(0)
+        dwells = [rng.exponential(2.0, 4000), np.empty(0), rng.exponential(0.5, 4000)]
+        assert plots.plot_dwell_times(dwells, np.array([0.5, 1.0, 2.0]), ax, time_unit="ms") is ax
+        assert labels(ax) == ["state 0", "state 2"]  # a state without dwells is left out
+        for stairs, curve in zip(ax.patches, ax.lines, strict=True):
+            counts, edges, _ = stairs.get_data()
+            middles = np.sqrt(edges[1:] * edges[:-1])
+            expected = np.interp(middles, curve.get_xdata(), curve.get_ydata())
+            assert counts.sum() == 4000
+            assert np.abs(counts - expected).max() < 5 * np.sqrt(expected.max())
+        assert ax.get_xlabel() == "dwell time (ms)"
+
+    def test_autocorrelation(self, ax):
+        observed = np.array([0.9, 0.5, 0.1])
+        assert (
+            plots.plot_autocorrelation(self.LAGS, observed, (observed - 0.1, observed + 0.2), ax, time_unit="s") is ax
+        )
+        assert labels(ax) == ["model, 95 %", "data"]
+        np.testing.assert_array_equal(ax.lines[0].get_ydata(), observed)
+        np.testing.assert_allclose(heights(ax.collections[0]), [0.0, 1.1])
+        assert ax.get_xlabel() == "lag (s)"
+
+    def test_density_is_per_unit_of_the_value(self, ax):
+        edges, share = np.array([0.0, 0.5, 2.0]), np.array([0.4, 0.6])
+        assert plots.plot_density(edges, share, (share - 0.1, share + 0.1), ax, label="current (pA)") is ax
+        band, data = ax.patches
+        np.testing.assert_allclose(data.get_data().values, [0.8, 0.4])
+        np.testing.assert_allclose(band.get_data().values, [1.0, 0.7 / 1.5])
+        np.testing.assert_allclose(band.get_data().baseline, [0.6, 0.5 / 1.5])
+        assert ax.get_xlabel() == "current (pA)"
+
+    def test_prevalence(self, ax):
+        share = np.array([[1.0, 0.0], [0.7, 0.3], [0.5, 0.5]])
+        expected = Interval(share, share - 0.05, share + 0.1)
+        assert plots.plot_prevalence(self.LAGS, share + 0.01, expected, ax, labels=["1", "2"], time_unit="year") is ax
+        assert labels(ax) == ["state 1", "state 2"]
+        np.testing.assert_array_equal(ax.lines[2].get_ydata(), share[:, 1])
+        np.testing.assert_array_equal(ax.lines[3].get_ydata(), share[:, 1] + 0.01)
+        assert ax.get_xlabel() == "time since the first observation (year)"
+
+    def test_residuals_are_flat_inside_their_band(self, ax):
+        ranks = np.append(np.tile((np.arange(20) + 0.5) / 20, 50), np.nan)
+        assert plots.plot_residuals(ranks, ax) is ax
+        *bars, band = ax.patches
+        np.testing.assert_allclose([bar.get_height() for bar in bars], 1.0)
+        spread = 1.96 * np.sqrt(19 / 1000)
+        np.testing.assert_allclose([band.get_y(), band.get_y() + band.get_height()], [1 - spread, 1 + spread])
+
+
+def test_comparison_draws_mean_and_spread(ax):
+    values = {"exact": np.array([[1.0, 3.0], [10.0, 10.0]]), "msm": np.array([[2.0], [np.nan]])}
+    assert plots.plot_comparison(["t1", "t2"], values, ax, label="timescale (ns)", log=True) is ax
+    exact, msm = ax.containers
+    np.testing.assert_array_equal(exact.lines[0].get_ydata(), [2, 10])
+    np.testing.assert_allclose(np.diff(exact.lines[2][0].get_segments()[0][:, 1]), 2 * np.sqrt(2))
+    np.testing.assert_array_equal(msm.lines[0].get_ydata(), [2])
+    assert exact.lines[0].get_marker() != msm.lines[0].get_marker()
+
+
+def test_ramachandran(ax):
+    data = series(np.deg2rad([0, 90, 190, -90, 10, 20]), np.deg2rad([0, 0, 0, 45, 10, 20]))
+    probability = np.array([0.5, 0.1, 0.9, 0.2, 0.3, 0.4])
+    assert plots.plot_ramachandran(data, probability, ax) is ax
+    (points,) = ax.collections
+    np.testing.assert_allclose(points.get_array(), np.sort(probability))  # the probable ones on top
+    np.testing.assert_allclose(points.get_offsets()[-1], [-170, 0], atol=1e-9)
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("phi (°)", "psi (°)")
+    with pytest.raises(InputError, match="shows two angles, the data have 1 values"):
+        plots.plot_ramachandran(series(TIMES), probability, ax)
