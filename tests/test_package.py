@@ -28,6 +28,7 @@ LAYERS = {
     "_version": set(),
     "whole_files": set(),
     "npz_files": {"errors"},
+    "shapes": set(),
     "mjp": {"errors", "mjp"},
     "checks": {"errors", "timeseries"},  # the class it checks, for the type alone
     "preprocess": {"errors", "timeseries"},
@@ -46,11 +47,11 @@ MODEL = {"errors", "mjp", "timeseries", "priors", "emissions"}
 LAYERS |= {
     "exact": MODEL | {"exact", "fitted", "systems"},  # fitted: what a bootstrap fits again; systems: networks
     "fitted": MODEL | {"exact", "fitted_files"},
-    "fitted_files": MODEL | {"exact", "fitted", "_version", "npz_files", "whole_files"},
+    "fitted_files": MODEL | {"exact", "fitted", "_version", "npz_files", "shapes", "whole_files"},
     "fitted_network": MODEL | {"systems", "exact", "fitted_network_files"},
-    "fitted_network_files": MODEL | {"systems", "fitted_files", "fitted_network"},
+    "fitted_network_files": MODEL | {"systems", "fitted_files", "fitted_network", "shapes"},
     "training": MODEL
-    | {"systems", "exact", "encoders", "posteriors", "objective", "npz_files", "whole_files", "training"},
+    | {"systems", "exact", "encoders", "posteriors", "objective", "npz_files", "shapes", "whole_files", "training"},
     "baselines": MODEL | {"systems", "exact", "baselines"},  # exact: the simplex of PCCA+
     "estimators": MODEL | {"systems", "exact", "baselines", "training", "fitted", "fitted_network", "estimators"},
 }

@@ -20,6 +20,7 @@ from .fitted import FittedMJP
 from .mjp import Interval
 from .npz_files import read_npz
 from .priors import FreeRates, ParametricRates, RateModel, ReversibleRates
+from .shapes import require_shape
 from .whole_files import write_whole, write_whole_text
 
 FORMAT = "neuralmjp fitted model"
@@ -27,6 +28,13 @@ FORMAT_VERSION = 1
 DIGEST = "arrays"  # of the file of arrays, in the description
 LARGEST_JSON = 1 << 26
 Fit = TypeVar("Fit")
+ESTIMATE = {"engine": str, "posterior": (str, None), "elbo": (float, None), "time_unit": str, "value_names": [str],
+             "log_likelihood": float, "n_parameters": int, "n_observations": int, "converged": bool, "message": str,
+             "uncertainty": str, "warnings": [str], "seconds": float, "seed": int,
+             "restarts": [(float, None)]}  # fmt: skip
+SHAPE = ESTIMATE | {"rate_model": {"kind": str}, "emission": {"name": str, "options": dict}, "initial": str,
+                     "given": ([float], None), "rate_prior": ([float], None),
+                     "panel": {"exact_entry": (float, None), "first_known": bool, "censored": list}}  # fmt: skip
 
 
 def plain(value: Any) -> Any:
@@ -179,6 +187,15 @@ def read_folder(
         raise InputError(f"{folder} holds a {what} with parts missing or damaged: {reason}") from None
 
 
+def check_arrays(arrays: dict[str, np.ndarray]) -> None:
+    """Raise `ValueError` unless all are numbers, and the bounds of an interval are of the shape of its middle."""
+    for name, array in arrays.items():
+        if array.dtype.kind not in "fiub":
+            raise ValueError(f"{name} holds {array.dtype}, not numbers")
+        if name.startswith("interval/") and array.shape != arrays[f"{name.rsplit('/', 1)[0]}/mean"].shape:
+            raise ValueError(f"{name} has another shape than what it bounds")
+
+
 def read_json(file: Path) -> Any:
     """What a small file of JSON says; `DamagedFile` where it is none."""
     if file.stat().st_size > LARGEST_JSON:
@@ -190,6 +207,8 @@ def read_json(file: Path) -> Any:
 
 
 def _assembled(known: dict[str, Any], arrays: dict[str, np.ndarray]) -> FittedMJP:
+    require_shape(known, SHAPE)
+    check_arrays(arrays)
     panel = known["panel"]
     rate_model = _make(known["rate_model"])
     emission = {name.removeprefix("emission/"): a for name, a in arrays.items() if name.startswith("emission/")}
@@ -204,6 +223,10 @@ def _assembled(known: dict[str, Any], arrays: dict[str, np.ndarray]) -> FittedMJ
     theta = rate_model.nearest(arrays["rates"]) if function else arrays["theta"]
     kind = from_options(known["emission"]["name"], known["emission"]["options"])
     kind.natural(emission)  # fails here, not in use, if a parameter is missing
+    n = rate_model.n_states
+    shapes = arrays["initial"].shape, arrays["rates"].shape, arrays["rate_samples"].shape[1:], theta.shape
+    if shapes != ((n,), (n, n), (n, n), (len(rate_model.names),)) or not np.isfinite(arrays["rates"]).all():
+        raise ValueError(f"rates or the law at the start are not of {n} states")
     return FittedMJP(
         engine=known["engine"],
         model=Model(

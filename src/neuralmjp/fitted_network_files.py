@@ -8,9 +8,10 @@ import numpy as np
 
 from .emissions.readings import Readings
 from .errors import InputError
-from .fitted_files import plain, read_folder, versions, write_folder
+from .fitted_files import ESTIMATE, check_arrays, plain, read_folder, versions, write_folder
 from .fitted_network import FittedNetwork
 from .mjp.interval import Interval
+from .shapes import require_shape
 from .systems import Reaction, ReactionNetwork
 
 FORMAT = "neuralmjp fitted network"
@@ -20,6 +21,8 @@ PLAIN = ("engine", "time_unit", "value_names", "log_likelihood", "n_parameters",
          "message", "uncertainty", "warnings", "seconds", "seed", "initial", "posterior", "elbo", "restarts",
          "truncated", "at_edge")  # fmt: skip
 LISTS = ("value_names", "warnings", "restarts")
+SHAPE = ESTIMATE | {"initial": str, "truncated": (float, None), "at_edge": dict, "network": dict,
+                    "readings": {"columns": list, "noise": str}}  # fmt: skip
 
 
 def summary(fitted: FittedNetwork) -> dict[str, Any]:
@@ -86,6 +89,8 @@ def load(folder: Path) -> FittedNetwork:
 
 
 def _assembled(known: dict[str, Any], arrays: dict[str, np.ndarray]) -> FittedNetwork:
+    require_shape(known, SHAPE)
+    check_arrays(arrays)
     readings = known["readings"]
     fixed = None if readings["fixed"] is None else tuple(readings["fixed"])
     how = Readings(tuple(tuple(column) for column in readings["columns"]), readings["noise"], fixed)

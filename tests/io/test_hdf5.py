@@ -139,5 +139,6 @@ def test_broken_files(path, tmp_path):
 
 def test_missing_package(path, monkeypatch):
     save(path, **GOOD)
+    monkeypatch.setattr("neuralmjp.io.apart.SUFFIXES", ())  # in this process
     monkeypatch.setitem(sys.modules, "h5py", None)
     assert message(path) == f"{path}: an HDF5 file needs h5py: pip install 'neuralmjp[hdf5]'"

@@ -92,6 +92,7 @@ def test_other_formats(files, trajectory, tmp_path, suffix):
 
 def test_pieces_make_no_difference(files, monkeypatch):
     whole = read(**files, features="distances:1-2")
+    monkeypatch.setattr("neuralmjp.io.apart.SUFFIXES", ())  # in this process
     monkeypatch.setattr(reader, "_PIECE", 7 * 3 * len(ATOMS))
     assert read(**files, features="distances:1-2").equals(whole)
 
@@ -146,6 +147,7 @@ def test_cut_short(files, capfd):
 
 
 def test_missing_package(files, monkeypatch):
+    monkeypatch.setattr("neuralmjp.io.apart.SUFFIXES", ())  # in this process
     monkeypatch.setitem(sys.modules, "mdtraj", None)
     assert message(**files) == f"{files['path']}: a molecular-dynamics file needs mdtraj: pip install 'neuralmjp[md]'"
 

@@ -1,24 +1,28 @@
 """`neuralmjp report`: a fit as one HTML file."""
 
 import csv
-import json
 from pathlib import Path
 from typing import Any
 
 from ..errors import InputError
 from ..fitted import FittedMJP
+from ..fitted_files import read_json
 from ..io import read
 from ..report import Finding, Source, write_report
+from ..shapes import require_shape
 from .history import HISTORY_FILE
 from .runs import CHECKS_FILE, SOURCE_FILE, load_any
 from .show import console
+
+SOURCE = {"data": (str, None), "command": (str, None)}
+CHECKS = {"checks": [{"check": str, "passed": (bool, None), "sentence": str}]}
 
 
 def run(folder: Path, data: Path | None, columns: dict[str, Any], out: Path | None) -> None:
     fitted = load_any(folder)
     if not isinstance(fitted, FittedMJP):
         raise InputError(f"{folder} holds a reaction network; reports are of processes with hidden states")
-    known = stored(folder / SOURCE_FILE)
+    known = stored(folder / SOURCE_FILE, SOURCE)
     path = data or known.get("data")
     screen = console()
     found = None
@@ -37,18 +41,19 @@ def run(folder: Path, data: Path | None, columns: dict[str, Any], out: Path | No
     screen.print(f"report -> {file}", soft_wrap=True)
 
 
-def stored(file: Path) -> dict[str, Any]:
-    """What a fit or a validation wrote of itself; nothing if that is gone."""
+def stored(file: Path, shape: dict[str, Any]) -> dict[str, Any]:
+    """What a fit or a validation wrote of itself; nothing if that is gone or damaged."""
     try:
-        known = json.loads(file.read_text())
+        known = read_json(file)
+        require_shape(known, shape)
     except (OSError, ValueError):
         return {}
-    return known if isinstance(known, dict) else {}
+    return known
 
 
 def checks_of(folder: Path) -> list[Finding]:
     """What `neuralmjp validate` found, or that nobody has asked it."""
-    checks = stored(folder / CHECKS_FILE).get("checks")
+    checks = stored(folder / CHECKS_FILE, CHECKS).get("checks")
     if not checks:
         return [Finding(None, "Not validated yet: neuralmjp validate RUN DATA, then report again.")]
     words = {True: "passed", False: "failed", None: "not done"}
@@ -61,5 +66,5 @@ def history_of(folder: Path) -> list[dict[str, Any]]:
         with open(folder / HISTORY_FILE, newline="", encoding="utf-8") as file:
             rows = list(csv.DictReader(file))
         return [{"step": float(row["step"]), "objective": float(row["objective"])} for row in rows]
-    except (OSError, ValueError, KeyError):
+    except (OSError, ValueError, KeyError, TypeError, csv.Error):
         return []

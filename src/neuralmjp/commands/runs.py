@@ -11,12 +11,17 @@ from ..cli_types import Reading
 from ..errors import InputError
 from ..fitted import FittedMJP
 from ..fitted_network import FittedNetwork
+from ..shapes import require_shape
 from ..whole_files import write_whole_text
 from .show import console
 
 COLUMNS_FILE = "columns.json"
 SOURCE_FILE = "source.json"
 CHECKS_FILE = "checks.json"
+_COLUMN = (str, int, None)
+COLUMNS = {"series": _COLUMN, "time": _COLUMN, "values": (*_COLUMN, [(str, int)]), "time_unit": (str, None),
+           "header": (bool, None), "rate": (str, float, None), "channel": _COLUMN, "decimate": (int, None),
+           "topology": (str, None), "features": (str, None)}  # fmt: skip
 
 
 def load_any(folder: Path) -> FittedMJP | FittedNetwork:
@@ -38,9 +43,11 @@ def columns_of(run: Path, reading: Reading) -> dict[str, Any]:
     """Which columns to read, and how: as typed now, else as for the fit."""
     file = run / COLUMNS_FILE
     try:
-        return reading.columns(fitted_files.read_json(file) if file.exists() else {})
-    except (InputError, AttributeError):
+        known = fitted_files.read_json(file) if file.exists() else {}
+        require_shape(known, {name: COLUMNS[name] for name in COLUMNS if name in known})
+    except (OSError, ValueError, TypeError):
         raise InputError(f"{file} is damaged: fit again, or remove it and name the columns") from None
+    return reading.columns(known)
 
 
 def write_run(

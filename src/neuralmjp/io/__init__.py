@@ -3,7 +3,7 @@
 A table has one row per observation, with its series (optional), its time and its values. The formats, one file each:
 `csv`, `parquet`, `npz`, `hdf5`, `abf` (patch clamp), `md` (molecular dynamics); what they share: `columns` (which
 column is what, and what else was asked for), `tables` (rows to series and back), `files`, `extras` (packages that may
-be missing).
+be missing), `apart` (libraries that may crash).
 """
 
 import os
@@ -94,7 +94,7 @@ def write(data: TimeSeries, path: str | os.PathLike[str]) -> None:
     CSV keeps all digits, but has no place for the time unit; Parquet, .npz and HDF5 keep everything.
     """
     path = Path(path)
-    format_ = _format(path)
+    format_ = module_of(path)
     if _kind(path) not in _WRITTEN:
         usual = ", ".join(suffix for suffix, kind in _FORMATS.items() if kind in _WRITTEN and suffix != ".mat")
         raise InputError(f"{path}: such files are read, not written; use one of {usual}")
@@ -104,11 +104,13 @@ def write(data: TimeSeries, path: str | os.PathLike[str]) -> None:
 
 def _read_one(path: Path, asked: Request, rate: str | float | None, time_unit: str | None) -> TimeSeries:
     check_readable(path)
-    format_ = _format(path)
+    format_ = module_of(path)
     if rate is not None:
         per_unit, time_unit = sampling(rate, time_unit, "ps" if _kind(path) == "md" else TIME_UNIT)
         asked = replace(asked, rate=per_unit)
-    return format_.read(path, asked, time_unit)
+    from . import apart
+
+    return (apart if path.name.lower().endswith(apart.SUFFIXES) else format_).read(path, asked, time_unit)
 
 
 def _joined(parts: list[tuple[Path, TimeSeries]]) -> TimeSeries:
@@ -128,7 +130,7 @@ def _kind(path: Path) -> str | None:
     return next((kind for suffix, kind in _FORMATS.items() if path.name.lower().endswith(suffix)), None)
 
 
-def _format(path: Path) -> Any:
+def module_of(path: Path) -> Any:
     """Module that reads and writes such files, imported now because its libraries are slow to start."""
     kind = _kind(path)
     if kind == "csv":

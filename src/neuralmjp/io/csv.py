@@ -4,7 +4,9 @@ import csv
 import gzip
 import re
 import zlib
+from collections import deque
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from io import BufferedIOBase, StringIO
@@ -20,11 +22,13 @@ import pyarrow.csv as pa_csv
 from ..errors import InputError
 from ..timeseries import TimeSeries
 from .columns import Request
+from .files import check_unpacked
 from .tables import TableBuilder, record_batches, table_schema
 
 pc: Any = pyarrow.compute  # its functions are made at run time, which type checkers cannot see
 
 _BLOCK_BYTES = 1 << 19
+_LONGEST_LINE = 1 << 22
 _WHITESPACE = " "  # stands for any run of spaces
 
 
@@ -46,6 +50,7 @@ def read(path: Path, request: Request, time_unit: str | None) -> TimeSeries:
             blocks = _words if delimiter == _WHITESPACE else partial(_cells, delimiter=delimiter)
             for batch in blocks(stream, columns.used, len(fields), locate):
                 builder.add(batch)
+                check_unpacked(path, max(stream.tell(), builder.n_bytes), "unpack it first")
     except (EOFError, gzip.BadGzipFile, zlib.error):
         raise InputError(f"{path}: is not a whole gzip file; compress or copy it again") from None
     except pa.ArrowInvalid as error:
@@ -82,7 +87,9 @@ def _is_gzip(path: Path) -> bool:
 
 
 def _first_line(path: Path, stream: BufferedIOBase) -> str:
-    line = next((line for line in stream if line.strip()), b"")
+    line = next((line for line in _each(stream) if line.strip()), b"")
+    if len(line) >= _LONGEST_LINE:
+        raise InputError(f"{path}: has a line of more than {_LONGEST_LINE} bytes; is it a table?")
     try:
         return line.decode("utf-8-sig").strip()
     except UnicodeDecodeError as error:
@@ -113,18 +120,33 @@ def _cells(
     stream: BufferedIOBase, used: list[int], n_fields: int, locate: Callable[[int], str], *, delimiter: str
 ) -> Iterator[pa.RecordBatch]:
     """Yield blocks of the columns used, as text."""
+    start = stream.tell()
+    try:
+        yield from _blocks(stream, used, n_fields, delimiter=delimiter)
+    except pa.ArrowInvalid:
+        row = _first_ragged(stream, start, used, n_fields, delimiter)
+        if row is None:
+            raise
+        raise _ragged(locate(row.number - 1), row.actual_columns, n_fields) from None
+
+
+def _first_ragged(
+    stream: BufferedIOBase, start: int, used: list[int], n_fields: int, delimiter: str
+) -> pa_csv.InvalidRow | None:
+    """The row with too few or too many cells, looked for where all is text: Arrow shows rows as such, or complains."""
+    stream.seek(0)
+    if not all(map(_is_text, _each(stream))):
+        return None
     ragged = []
 
     def refuse(row: pa_csv.InvalidRow) -> str:
         ragged.append(row)
         return "error"
 
-    try:
-        yield from _blocks(stream, used, n_fields, delimiter=delimiter, invalid_row_handler=refuse)
-    except pa.ArrowInvalid:
-        if not ragged:
-            raise
-        raise _ragged(locate(ragged[0].number - 1), ragged[0].actual_columns, n_fields) from None
+    stream.seek(start)
+    with suppress(pa.ArrowInvalid):
+        deque(_blocks(stream, used, n_fields, delimiter=delimiter, invalid_row_handler=refuse), maxlen=0)
+    return ragged[0] if ragged else None
 
 
 def _words(
@@ -168,11 +190,17 @@ def _ragged(where: str, n_found: int, n_expected: int) -> InputError:
 
 def _unreadable(path: Path, error: Exception) -> InputError:
     for number, line in _lines(path):
-        try:
-            line.decode()
-        except UnicodeDecodeError:
+        if not _is_text(line):
             return InputError(f"{path}, line {number}: not UTF-8 text; save the file as UTF-8")
     return InputError(f"{path}: not a readable table ({error}); check the quotes and delimiters")
+
+
+def _is_text(line: bytes) -> bool:
+    try:
+        line.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _locate(path: Path, header: bool, row: int) -> str:
@@ -183,4 +211,12 @@ def _locate(path: Path, header: bool, row: int) -> str:
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
     """Number the lines from 1 and yield those that are not empty, which are the rows of the table."""
     with _open(path) as stream:
-        yield from ((number, line) for number, line in enumerate(stream, 1) if line.strip(b"\r\n"))
+        yield from ((number, line) for number, line in enumerate(_each(stream), 1) if line.strip(b"\r\n"))
+
+
+def _each(stream: BufferedIOBase) -> Iterator[bytes]:
+    """Lines, none of which fills the memory: what is longer ends there, as nothing that is a table does."""
+    while line := stream.readline(_LONGEST_LINE):
+        yield line
+        if len(line) == _LONGEST_LINE:
+            return

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ..errors import InputError
+from ..npz_files import MOST_PACKED, SMALL
 
 
 def check_readable(path: Path) -> None:
@@ -23,6 +24,13 @@ def check_readable(path: Path) -> None:
         raise InputError(f"{path}: cannot be read ({error.strerror}); check the path") from None
     if empty:
         raise InputError(f"{path}: is empty (0 bytes); write or copy it again")
+
+
+def check_unpacked(path: Path, n_bytes: int, advice: str) -> None:
+    """Raise `InputError` where a small file unpacks to a size that no data of its kind have."""
+    size = path.stat().st_size
+    if n_bytes > max(SMALL, MOST_PACKED * size):
+        raise InputError(f"{path}: {size} bytes would unpack to {n_bytes} or more; {advice}")
 
 
 @contextmanager

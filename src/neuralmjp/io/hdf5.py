@@ -23,7 +23,7 @@ _MATLAB = "MATLAB_class"  # an attribute of all that MATLAB writes
 def read(path: Path, request: Request, time_unit: str | None) -> TimeSeries:
     """Read datasets of numbers; links to other files and anything that is not understood are refused."""
     request.only(("rate",), path, "an HDF5 file")
-    h5py = needed("h5py", "hdf5", f"{path}: an HDF5 file")
+    h5py = load(path)
     if not h5py.is_hdf5(path):
         advice = "save it with -v7.3" if path.suffix.lower() == ".mat" else "give it the extension of what it is"
         raise InputError(f"{path}: is not an HDF5 file, or cut short; {advice}")
@@ -38,9 +38,14 @@ def read(path: Path, request: Request, time_unit: str | None) -> TimeSeries:
         raise InputError(f"{path}: is damaged or no plain HDF5 ({reason}); write or copy it again") from None
 
 
+def load(path: Path) -> Any:
+    """The library that this kind of file needs."""
+    return needed("h5py", "hdf5", f"{path}: an HDF5 file")
+
+
 def write(data: TimeSeries, path: Path) -> None:
     """Write all that `data` holds, series end to end."""
-    h5py = needed("h5py", "hdf5", f"{path}: an HDF5 file")
+    h5py = load(path)
     with h5py.File(path, "w") as file:
         for name in ("times", "values", "offsets"):
             file.create_dataset(name, data=getattr(data, name))

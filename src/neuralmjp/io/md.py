@@ -39,7 +39,7 @@ def read(path: Path, request: Request, time_unit: str | None) -> TimeSeries:
     request.only(("topology", "features", "rate"), path, "a molecular-dynamics file")
     if time_unit not in (None, "ps") and request.rate is None:
         raise InputError(f"{path}: a trajectory has its times in ps, not {time_unit}; leave out --time-unit")
-    md = needed("mdtraj", "md", f"{path}: a molecular-dynamics file")
+    md = load(path)
     structure = _structure(md, path, request.topology)
     features = _features(md, structure, request.features or "dihedrals", str(request.topology or path))
     times, values = [], []
@@ -61,6 +61,11 @@ def read(path: Path, request: Request, time_unit: str | None) -> TimeSeries:
         )
     except InputError as error:
         raise InputError(f"{path}, {error}; --rate gives frames a clock") from None
+
+
+def load(path: Path) -> Any:
+    """The library that this kind of file needs."""
+    return needed("mdtraj", "md", f"{path}: a molecular-dynamics file")
 
 
 def even(times: Float64[np.ndarray, "frame"]) -> Float64[np.ndarray, "frame"]:

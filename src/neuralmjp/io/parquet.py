@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 from ..errors import InputError
 from ..timeseries import TimeSeries
 from .columns import Request
+from .files import check_unpacked
 from .tables import TableBuilder, record_batches, table_schema
 
 _METADATA_KEY = b"neuralmjp"
@@ -27,6 +28,7 @@ def read(path: Path, request: Request, time_unit: str | None) -> TimeSeries:
         with pq.ParquetFile(path, page_checksum_verification=True) as file:
             schema = file.schema_arrow
             columns = request.resolve(schema.names, str(path))
+            check_unpacked(path, 8 * len(columns.used) * file.metadata.num_rows, "write it again in several files")
             builder = TableBuilder(str(path), columns, partial(_locate, path))
             names = [schema.names[position] for position in columns.used]
             for group in range(file.num_row_groups):  # one by one, or Arrow would hold the whole file

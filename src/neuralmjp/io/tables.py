@@ -36,6 +36,11 @@ class TableBuilder:
         self._codes: dict[str, int] = {}
         self._runs: list[tuple[np.ndarray, np.ndarray]] = []
 
+    @property
+    def n_bytes(self) -> int:
+        """That the numbers take so far."""
+        return self._times.nbytes + self._values.nbytes
+
     def add(self, batch: pa.RecordBatch) -> None:
         """Append rows; the columns of the batch are those of `Columns.used`, in that order."""
         rows = slice(self._n_rows, self._n_rows + batch.num_rows)

@@ -154,7 +154,7 @@ def repeat_tab(fitted: FittedMJP, source: Source) -> str:
     link = download("result.json", json.dumps(known, indent=1), "application/json")
     parts.append(f"<h3>Result</h3><p>{link}: every number with its interval.</p>")
     versions = ", ".join(f"{name} {number}" for name, number in known["versions"].items())
-    parts.append(f"<p>seed {fitted.seed}; {escape(versions)}</p>")
+    parts.append(f"<p>seed {escape(str(fitted.seed))}; {escape(versions)}</p>")
     return "".join(parts)
 
 

@@ -20,11 +20,14 @@ import numpy as np
 
 from ..errors import DamagedFile, InputError
 from ..npz_files import NpzFile
+from ..shapes import require_shape
 from ..whole_files import write_whole, write_whole_text
 
 FOLDER = "checkpoints"
 INDEX = "index.json"
 FORMAT, VERSION = "neuralmjp checkpoints", 1
+SHAPE = {"format": str, "version": int, "checkpoints": [{"step": int, "objective": (float, None)}]}
+LARGEST_INDEX = 1 << 20
 META = "meta"
 KEEP = 2  # the last ones; the best beside them
 logger = logging.getLogger(__name__)
@@ -127,14 +130,17 @@ def _listed(folder: Path) -> list[Entry]:
     if not there:
         return []
     try:
+        if index.stat().st_size > LARGEST_INDEX:
+            raise ValueError
         known = json.loads(index.read_text())
+        require_shape(known, SHAPE)
         if known["format"] == FORMAT and known["version"] != VERSION:
             raise InputError(f"{index}: checkpoints of version {known['version']}, not {VERSION}; start anew")
-        entries = [Entry(int(one["step"]), one["objective"]) for one in known["checkpoints"]]
+        entries = [Entry(one["step"], one["objective"]) for one in known["checkpoints"]]
         return sorted(one for one in entries if one.step in there)
     except InputError:
         raise
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+    except (OSError, ValueError, RecursionError):
         logger.warning("%s cannot be read; looking at the checkpoints themselves", index)
         return [Entry(step, None) for step in there]
 

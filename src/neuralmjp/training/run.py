@@ -16,6 +16,7 @@ from jaxtyping import Array, Bool, Float
 from ..errors import InputError
 from ..exact.evidence import Panel
 from ..exact.model import Model
+from ..shapes import require_shape
 from ..timeseries import TimeSeries
 from .checkpoints import Checkpoints
 from .config import Config
@@ -32,6 +33,12 @@ Progress = Callable[[str, float], None]
 LOG_FILE = "log.jsonl"
 NOTED = ("objective", "reconstruction", "path_kl", "initial_kl")  # of a record, in the history
 MOST_REFUSED = 0.5  # share of refused steps in a round that counts as divergence
+# What a ledger looks like in JSON.
+_ROW = dict.fromkeys(NOTED, float) | {"step": int, "seconds": float, "theta": [float]}
+_PACE = {"factor": float, "best": float, "waited": int, "reductions": int, "rounds": [float]}
+LEDGER = {"done": int, "settled": bool, "seconds": float, "refused": [int], "revived": [int], "pace": [_PACE],
+          "histories": [[_ROW]], "capacity": [int]}  # fmt: skip
+MOST_CAPACITY = 4096
 
 
 @dataclass
@@ -53,7 +60,15 @@ class Ledger:
         return cls(0, False, 0.0, none, none.copy(), pace, [[] for _ in range(restarts)], capacity)
 
     @classmethod
-    def read(cls, known: dict[str, Any]) -> "Ledger":
+    def read(cls, known: dict[str, Any], like: "Ledger") -> "Ledger":
+        """What a checkpoint noted, if it is of the same number of restarts as another ledger."""
+        require_shape(known, LEDGER)
+        if any(len(known[name]) != len(getattr(like, name)) for name in ("refused", "revived", "pace", "histories")):
+            raise ValueError("another number of restarts")
+        if len(known["capacity"]) != len(like.capacity) or max(known["capacity"], default=0) > MOST_CAPACITY:
+            raise ValueError("another capacity")
+        if known["done"] < 1 or not all(known["histories"]):
+            raise ValueError("nothing was done")
         pace = [Pace(**one) for one in known["pace"]]
         return cls(**{**known, "pace": pace, "capacity": tuple(known["capacity"])})
 
@@ -225,7 +240,7 @@ def _resumed(checkpoints: Checkpoints, state: State, ledger: Ledger, problem: Tr
 
     def accept(note: dict[str, Any]) -> Ledger:
         require_same(note["identity"], problem.identity(), checkpoints.run)
-        return Ledger.read(note["ledger"])
+        return Ledger.read(note["ledger"], ledger)
 
     found = checkpoints.load(state, accept)
     return (state, ledger) if found is None else found
