@@ -56,7 +56,8 @@ LAYERS |= {
     "estimators": MODEL | {"systems", "exact", "baselines", "training", "fitted", "fitted_network", "estimators"},
 }
 LAYERS["validation"] = LAYERS["estimators"] - {"training", "baselines"} | {"preprocess", "validation"}
-LAYERS["experiments"] = LAYERS["estimators"] - {"exact"} | {"objective", "plots", "io", "preprocess", "experiments"}
+LAYERS["experiments"] = LAYERS["estimators"] - {"exact"} | {"objective", "plots", "io", "preprocess", "validation"}
+LAYERS["experiments"] |= {"experiments"}
 LAYERS["comparison"] = LAYERS["estimators"] - {"exact"} | {"fitted_files", "io", "preprocess", "comparison"}
 LAYERS["report"] = MODEL | {"_version", "fitted", "fitted_files", "io", "plots", "training", "report"}
 NEURAL = ("encoders", "posteriors", "training", "objective", "priors.generator")

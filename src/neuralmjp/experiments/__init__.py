@@ -3,12 +3,12 @@
 from collections.abc import Callable
 
 from ..errors import InputError
-from . import adp, brownian_folding, dfr, ion_channel, lotka_volterra, two_mode
+from . import ablations, adp, brownian_folding, dfr, ion_channel, lotka_volterra, timing, two_mode
 from .tables import Report
 
 # preset, runs per row, seed, progress, rows to run; the data too, where they are not simulated
 Experiment = Callable[..., Report]
-MEASURED = ("adp",)
+MEASURED = ("adp", "ion-channel", "timing")  # which can be given
 
 EXPERIMENTS: dict[str, Experiment] = {
     "dfr": dfr.run,
@@ -17,6 +17,8 @@ EXPERIMENTS: dict[str, Experiment] = {
     "adp": adp.run,
     "brownian-folding": brownian_folding.run,
     "two-mode": two_mode.run,
+    "ablations": ablations.run,
+    "timing": timing.run,
 }
 
 __all__ = ["EXPERIMENTS", "MEASURED", "Report", "named"]

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from .. import io, mjp
 from ..errors import InputError
@@ -21,19 +21,29 @@ from ..fitted import FittedMJP
 from ..preprocess import shortened, sine_cosine
 from ..timeseries import TimeSeries
 from ..training.config import Preset
+from .adp_published import (
+    APART,
+    INTO,
+    LAWS,
+    PASSAGE,
+    PASSAGES,
+    RATES,
+    SCALES,
+    STABILITY,
+    STATES,
+    TIMES,
+)
 from .runs import Told, chosen_rows, reported, several, size_of, stopped
 from .state_methods import Runs, by_networks, over_data
-from .tables import AS_PUBLISHED, EXACT, PUBLISHED, TILTED, Line, Number, Progress, Report, ResultTable, Row
+from .tables import AS_PUBLISHED, EXACT, TILTED, Line, Number, Progress, Report, ResultTable, Row
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 ROWS = {"six states": 6, "three states": 3, "two states": 2}
 SIX = "six states"
-STATES = ("I", "II", "III", "IV", "V", "VI")
-SCALES = ("first", "second", "third", "fourth", "fifth")
 TO_NS = 1e-3  # the trajectories are in ps
-INTO = "into phi > 0"
+VISITED_FRAMES = 20.0  # a state that explains fewer is none
 
 
 @dataclass(frozen=True)
@@ -49,25 +59,8 @@ class Size:
 SIZES = {
     "quick": Size(1, 50_000, paper={"steps": 60, "round_steps": 60}, tilted={"steps": 300}),
     # Longer windows than usual: whatever is lost at their ends makes the slowest process look faster.
-    "paper": Size(5, None, tilted={"window": 500, "batch": 128}),
+    "paper": Size(10, None, paper={"steps": 3000}, tilted={"window": 500, "batch": 128}),
 }
-
-
-def as_printed(method: str, columns: Sequence[str], values: Sequence[float], decimals: int) -> Line:
-    return Line(method, {name: Number(x, None, decimals) for name, x in zip(columns, values, strict=True)})
-
-
-LAWS = (
-    as_printed("VAMPnets", STATES, (0.30, 0.24, 0.20, 0.15, 0.11, 0.01), 2),
-    as_printed(PUBLISHED, STATES, (0.30, 0.31, 0.23, 0.10, 0.05, 0.01), 2),
-)
-TIMES = (
-    as_printed("VAMPnets", SCALES, (1.920, 0.065, 0.055, 0.009, 0.008), 3),
-    as_printed("GMVAE", SCALES, (1.430, 0.065, 0.033, 0.003, 0.003), 3),
-    as_printed("MSM", SCALES[:1], (1.490,), 3),
-    as_printed(PUBLISHED, SCALES, (0.774, 0.069, 0.043, 0.009, 0.009), 3),
-)
-PASSAGE = (as_printed(PUBLISHED, (INTO,), (13.7,), 1),)
 
 
 def run(
@@ -89,12 +82,7 @@ def run(
     """
     began, size = time.perf_counter(), size_of(SIZES, preset)
     rows = chosen_rows(tuple(ROWS), only)
-    if data is None:
-        raise InputError(
-            "alanine dipeptide is not simulated here: give its dihedrals as --data FILE, such as "
-            "alanine-dipeptide-3x250ns-backbone-dihedrals.npz of mdshare"
-        )
-    angles = dihedrals(data, size.n_frames)
+    angles = required(data, size.n_frames)
     runs = size.n_runs if n_runs is None else n_runs
     told = Told(progress, n_fits=3 * len(rows))
     found = {row: by_all(ROWS[row], angles, size, preset, runs, seed, told, row) for row in rows}
@@ -103,19 +91,31 @@ def run(
         f"cosines, {stopped(size.paper)}; tilted and exact: von Mises kernels on the torus, shared by all states; "
         "exact: one fit, its start is not random"
     )
-    tables = (
+    tables = [
         table_of("Stationary law, largest first", STATES, LAWS, law_of, 3, found, note),
         table_of("Relaxation times (ns)", SCALES, TIMES, scales_of, 4, found, note),
         table_of("Mean first-passage time (ns)", (INTO,), PASSAGE, partial(into_positive_phi, angles), 1, found, note),
-    )
+    ]
+    if SIX in found:
+        six = found[SIX]
+        tables += [
+            matrix_table("Rates of the six-state model (per ns)", RATES, rates_of, 2, six, note),
+            matrix_table("Mean first-passage times of the six-state model (ns)", PASSAGES, passages_of, 3, six, note),
+            stability_table(six, angles),
+        ]
     best = {row: methods[EXACT].models[0] for row, methods in found.items()}
     figures = {f"adp-{ROWS[row]}-states": partial(drawn, angles, model) for row, model in best.items()}
-    settings = {**asdict(size), "data": data.name}
-    return reported("adp", preset, seed, runs, settings, began, tables, figures)
+    settings = {**asdict(size), "data": data.name if data else None}
+    return reported("adp", preset, seed, runs, settings, began, tuple(tables), figures)
 
 
-def dihedrals(file: Path, n_frames: int | None) -> TimeSeries:
+def required(file: Path | None, n_frames: int | None) -> TimeSeries:
     """phi and psi in radians, one frame per ps."""
+    if file is None:
+        raise InputError(
+            "alanine dipeptide is not simulated here: give its dihedrals as --data FILE, such as "
+            "alanine-dipeptide-3x250ns-backbone-dihedrals.npz of mdshare"
+        )
     data = io.read(file, time_unit="ps")
     if data.n_features != 2:
         raise InputError(f"{file}: two dihedrals phi and psi are needed, it holds {data.n_features} values")
@@ -144,12 +144,33 @@ def scales_of(fitted: FittedMJP) -> list[float]:
     return (TO_NS * np.sort(fitted.timescales.mean)[::-1]).tolist()
 
 
-def into_positive_phi(angles: TimeSeries, fitted: FittedMJP) -> list[float]:
-    """From the states of negative phi, weighted by their law, into those of positive phi; NaN if there are none."""
+def by_law(fitted: FittedMJP) -> Int[np.ndarray, "state"]:
+    """The states, most populated first."""
+    return np.argsort(-fitted.stationary_distribution.mean)
+
+
+def rates_of(fitted: FittedMJP) -> Float[np.ndarray, "state state"]:
+    order = by_law(fitted)
+    return fitted.rates[np.ix_(order, order)] / TO_NS
+
+
+def passages_of(fitted: FittedMJP) -> Float[np.ndarray, "state state"]:
+    order = by_law(fitted)
+    return TO_NS * np.asarray(fitted.mfpt.mean)[np.ix_(order, order)]
+
+
+def of_positive_phi(angles: TimeSeries, fitted: FittedMJP) -> Int[np.ndarray, "some"]:
+    """States that lie there with more than half of their weight."""
     phi = angles.values[:, 0]
     weight = fitted.predict_proba(angles if fitted.emission.name == "torus" else sine_cosine(angles))
-    share = weight[(phi > 0) & (phi < np.deg2rad(120))].sum(0) / np.maximum(weight.sum(0), 1e-300)
-    positive = np.flatnonzero(share > 0.5)
+    total = weight.sum(0)
+    share = weight[(phi > 0) & (phi < np.deg2rad(120))].sum(0) / np.maximum(total, 1e-300)
+    return np.flatnonzero((share > 0.5) & (total > VISITED_FRAMES))
+
+
+def into_positive_phi(angles: TimeSeries, fitted: FittedMJP) -> list[float]:
+    """From the states of negative phi, weighted by their law, into those of positive phi; NaN if there are none."""
+    positive = of_positive_phi(angles, fitted)
     others = np.setdiff1d(np.arange(fitted.n_states), positive)
     if not positive.size or not others.size:
         return [float("nan")]
@@ -174,6 +195,40 @@ def table_of(
     return ResultTable(title, tuple(columns), tuple(rows), note)
 
 
+def matrix_table(
+    title: str, printed: Sequence[Line], told: Any, decimals: int, methods: dict[str, Runs], note: str
+) -> ResultTable:
+    """A row per state that is left, a column per state that is entered."""
+    each = {method: np.array([told(one) for one in runs.models]) for method, runs in methods.items()}
+    rows = []
+    for i, state in enumerate(STATES):
+        others = [j for j in range(len(STATES)) if j != i]
+        lines = [Line(m, {STATES[j]: Number.over(x[:, i, j], decimals) for j in others}) for m, x in each.items()]
+        rows.append(Row(f"from {state}", (printed[i], *lines)))
+    return ResultTable(title, STATES, tuple(rows), f"states in the order of their law, in every run; {note}")
+
+
+def stability_table(methods: dict[str, Runs], angles: TimeSeries) -> ResultTable:
+    """Every run, and whether the two states of positive phi are apart in it."""
+
+    def line(k: int, fitted: FittedMJP) -> Line:
+        numbers = {name: Number(x, None, 4) for name, x in zip(SCALES, scales_of(fitted), strict=True)}
+        apart = len(of_positive_phi(angles, fitted)) > 1
+        return Line(str(k), numbers | {APART: Number(float(apart), None, 0)})
+
+    rows = [Row("published", STABILITY)]
+    for method, runs in methods.items():
+        lines = tuple(line(k, one) for k, one in enumerate(runs.models, start=1))
+        together = sum(int(one.numbers[APART].mean) for one in lines)
+        rows.append(Row(f"{method}: apart in {together} of {len(lines)}", lines))
+    return ResultTable(
+        "Six states, run by run: relaxation times (ns)",
+        (*SCALES, APART),
+        tuple(rows),
+        f"{APART}: 1 where the two states of positive phi are told apart; none of our runs is picked by hand",
+    )
+
+
 def drawn(angles: TimeSeries, fitted: FittedMJP) -> "Figure":
     """A Ramachandran panel per state, the darker the more probable it is there."""
     from matplotlib.figure import Figure
@@ -181,7 +236,7 @@ def drawn(angles: TimeSeries, fitted: FittedMJP) -> "Figure":
     from ..plots import plot_ramachandran
 
     probability: Float[np.ndarray, "row state"] = fitted.predict_proba(angles)
-    order = np.argsort(-fitted.stationary_distribution.mean)
+    order = by_law(fitted)
     n_columns = min(fitted.n_states, 3)
     n_rows = -(-fitted.n_states // n_columns)
     figure = Figure(figsize=(3 * n_columns, 3 * n_rows), layout="constrained")

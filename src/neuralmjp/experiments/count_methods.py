@@ -21,6 +21,7 @@ from ..priors.generator import GeneratorParameters
 from ..timeseries import TimeSeries
 from ..training.coupled import CoupledTrained
 from ..training.trained import alone
+from ..validation import accuracy
 from .runs import Z, held_out_terms
 from .tables import Progress
 
@@ -169,7 +170,7 @@ def by_sweeps(estimator: NetworkMJP, task: Task, progress: Progress) -> Found:
         np.array([kl]),
         np.array([nll]),
         np.array([rmse(found.means, task.test.values)]),
-        rmse_of_steps(later, task.ahead.values)[None],
+        accuracy(later, task.ahead.values).at[None],
         0,
         fit.seconds,
         f"{fit.message} after {fit.rounds} rounds of EM",
@@ -207,21 +208,14 @@ def split_bound(
     return (seen - initial - float(heights.sum())) / n, -seen / n
 
 
-def rmse(means: Float[np.ndarray, "*lead species"], values: Float[np.ndarray, "*lead species"]) -> float:
-    """Root of the mean over observations of the squared distance, a sum over species (the paper's Appendix H)."""
-    return float(np.sqrt(((means - values) ** 2).sum(-1).mean()))
-
-
-def rmse_of_steps(
-    means: Float[np.ndarray, "series step species"], values: Float[np.ndarray, "series step species"]
-) -> Float[np.ndarray, "step"]:
-    return np.array([rmse(means[:, j], values[:, j]) for j in range(means.shape[1])])
+def rmse(means: Float[np.ndarray, "row species"], values: Float[np.ndarray, "row species"]) -> float:
+    return accuracy(means[None], values[None]).overall
 
 
 def rmse_ahead(fitted: FittedNetwork, ahead: Ahead) -> Float[np.ndarray, "step"]:
     """Of the expected counts at later times, given the exact filter at the fitted constants."""
     found = fitted.predict(ahead.given, list(ahead.times))
-    return rmse_of_steps(found.counts.mean.reshape(ahead.values.shape), ahead.values)
+    return accuracy(found.counts.mean.reshape(ahead.values.shape), ahead.values).at
 
 
 def standard_errors(

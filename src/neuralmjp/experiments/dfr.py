@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cache, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -27,10 +27,14 @@ from ..training.run import Trained
 from .runs import Told, Z, chosen_rows, columns_over_runs, held_out_terms, reported, several, size_of, stopped
 from .tables import AS_PUBLISHED, EXACT, PUBLISHED, TILTED, Line, Number, Progress, Report, ResultTable, Row
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 PARAMETERS = ("V", "r", "b")
 GRIDS = ("irregular", "shared", "regular")
 MASKED = "masked posterior"
-N_STATES = 6
+SYSTEM, N_STATES = "flashing-ratchet", 6
+N_GIVEN = 50  # observations before a forecast
 N_DRAWS = 1000  # of the generator prior, as in the paper
 START = 0.5  # of every parameter: away from the truth, which is 1, so that what comes near it was learned
 
@@ -77,6 +81,7 @@ class Found:
 
     table_1: Line
     appendix: Line
+    model: Any = None  # the best run, where the figure needs it
 
 
 def run(
@@ -97,7 +102,7 @@ def run(
     began, size = time.perf_counter(), size_of(SIZES, preset)
     neural = partial(NeuralMJP, N_STATES, emission="categorical", prior=unknown_ratchet(), preset=preset, seed=seed)
     runs = size.n_runs if n_runs is None else n_runs
-    first_rows, rows = [], []
+    first_rows, rows, figures = [], [], {}
     wanted = chosen_rows((*GRIDS, MASKED), only)
     grids = [row for row in wanted if row != MASKED]
     told = Told(progress, n_fits=len(grids) * 3 + (MASKED in wanted))
@@ -109,6 +114,8 @@ def run(
             by_tilted(neural(changes=size.tilted, restarts=runs), data, test, told.next(f"{grid} grid, {TILTED}")),
             by_exact(seed, data, test, told.next(f"{grid} grid, {EXACT}")),
         ]
+        if not figures:
+            figures["dfr-trajectory"] = partial(drawn, grid, seed, found[1].model)
         first_rows.append(Row(f"{grid} grid", (TABLE_1[grid], *(one.table_1 for one in found))))
         rows.append(Row(f"{grid} grid", (APPENDIX[grid], *(one.appendix for one in found))))
     if MASKED in wanted:
@@ -132,7 +139,7 @@ def run(
             "observation; the tilted posterior never makes a jump that the prior forbids, so it is masked in every row",
         ),
     )
-    return reported("dfr", preset, seed, runs, {**asdict(size), "start": START}, began, tables)
+    return reported("dfr", preset, seed, runs, {**asdict(size), "start": START}, began, tables, figures)
 
 
 @cache  # one object, so that what was compiled for it is found again
@@ -143,7 +150,7 @@ def unknown_ratchet() -> ParametricRates:
 
 def data_of(grid: Any, size: Size, seed: int) -> tuple[TimeSeries, TimeSeries]:
     """Training and test series of the paper's data set, as many as asked for."""
-    whole = paper_dataset("flashing-ratchet", grid=grid, seed=seed)
+    whole = paper_dataset(SYSTEM, grid=grid, seed=seed)
     assert whole.test is not None
     return whole.train.data[: size.n_series], whole.test.data[: size.n_test]
 
@@ -156,14 +163,33 @@ def without_last(data: TimeSeries) -> TimeSeries:
 def by_paper(estimator: NeuralMJP, data: TimeSeries, test: TimeSeries, progress: Progress) -> Found:
     """The published model and training; parameters are means over draws of the generator prior."""
     trained = estimator.train(data, progress)
-    draws = [generated(trained, k, estimator.seed) for k in range(len(trained.restarts))]
-    best = draws[int(np.nanargmax(trained.restarts))]
-    how = (trained.seconds, trained.message)
-    each = np.stack([one.mean(0) for one in draws])
+    best = generated(trained, trained.best, estimator.seed)
+    spread = _named([Number(float(x.mean()), float(x.std())) for x in best.T])
     return Found(
-        Line(AS_PUBLISHED, _named([Number(float(x.mean()), float(x.std())) for x in best.T]), *how),
-        Line(AS_PUBLISHED, {**on_test(trained.evaluate_each(test), without_last(test)), **_over_runs(each)}, *how),
+        Line(AS_PUBLISHED, spread, trained.seconds, trained.message),
+        appendix_line(AS_PUBLISHED, trained, test, estimator.seed),
     )
+
+
+def by_networks(name: str, estimator: NeuralMJP, data: TimeSeries, test: TimeSeries, progress: Progress) -> Line:
+    """Any configuration of the neural engine, as a line of the appendix."""
+    return appendix_line(name, estimator.train(data, progress), test, estimator.seed)
+
+
+def appendix_line(name: str, trained: Trained, test: TimeSeries, seed: int) -> Line:
+    """All runs, and how they do on test series without their last observation."""
+    short = without_last(test)
+    seen = trained.evaluate_each(test if trained.setup.config.drop_last else short)
+    each = np.stack([constants_of(trained, k, seed) for k in range(len(trained.restarts))])
+    return Line(name, {**on_test(seen, short), **_over_runs(each)}, trained.seconds, trained.message)
+
+
+def constants_of(trained: Trained, k: int, seed: int) -> Float[np.ndarray, "parameter"]:
+    """V, r and b of one run: means over draws, where a generator makes them."""
+    prior = trained.all_networks[k].prior
+    if isinstance(prior, GeneratorParameters):
+        return generated(trained, k, seed).mean(0)
+    return np.exp(np.asarray(prior.draw(None), np.float64))
 
 
 def generated(trained: Trained, k: int, seed: int) -> Float[np.ndarray, "draw parameter"]:
@@ -178,11 +204,11 @@ def generated(trained: Trained, k: int, seed: int) -> Float[np.ndarray, "draw pa
 def by_tilted(estimator: NeuralMJP, data: TimeSeries, test: TimeSeries, progress: Progress) -> Found:
     """The library's default posterior; standard errors of the best run."""
     trained = estimator.train(data, progress)
-    each = np.exp([np.asarray(one.prior.draw(None), np.float64) for one in trained.all_networks])
-    short, how = without_last(test), (trained.seconds, trained.message)
+    fitted = estimator.fitted(data, trained)
     return Found(
-        Line(TILTED, _named(with_errors(estimator.fitted(data, trained))), *how),
-        Line(TILTED, {**on_test(trained.evaluate_each(short), short), **_over_runs(each)}, *how),
+        Line(TILTED, _named(with_errors(fitted)), trained.seconds, trained.message),
+        appendix_line(TILTED, trained, test, estimator.seed),
+        fitted,
     )
 
 
@@ -217,3 +243,29 @@ def _over_runs(each: Float[np.ndarray, "run parameter"]) -> dict[str, Number]:
 
 def _named(numbers: list[Number]) -> dict[str, Number]:
     return dict(zip(PARAMETERS, numbers, strict=True))
+
+
+def drawn(grid: Any, seed: int, fitted: FittedMJP) -> "Figure":
+    """The paper's figure: a true trajectory, the most likely path through its first half, and the forecast (grey)."""
+    from matplotlib.figure import Figure
+
+    from ..plots.palette import FUTURE, TRUTH, state_colour
+
+    longer = paper_dataset(SYSTEM, grid=grid, seed=seed).prediction
+    assert longer is not None
+    whole = longer.data[:1]
+    times, states = whole.times, whole.values[:, 0]
+    given = whole.between(0.0, float(times[N_GIVEN - 1]))
+    law = fitted.predict(given, times[N_GIVEN:], samples=1).probabilities
+    figure = Figure(figsize=(9, 4), layout="constrained")
+    ax = figure.subplots()
+    ax.axvspan(float(times[N_GIVEN - 1]), float(times[-1]), color=FUTURE, zorder=0)
+    later, label = np.meshgrid(times[N_GIVEN:], np.arange(fitted.n_states), indexing="ij")
+    ax.scatter(later, label, s=80 * law, color=state_colour(0), label="forecast: area is probability")
+    decoded = fitted.decode(given)
+    ax.step(given.times, decoded.states, where="post", color=state_colour(1), label="most likely path")
+    ax.plot(times, states, ".", color=TRUTH, markersize=4, label="true state when observed")
+    ax.set_xlabel(f"time ({whole.time_unit})")
+    ax.set_ylabel("state")
+    ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)
+    return figure

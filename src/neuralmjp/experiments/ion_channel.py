@@ -10,16 +10,19 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Float
 
-from .. import mjp
+from .. import io, mjp
 from ..estimators import ExactMJP, NeuralMJP
 from ..fitted import FittedMJP
-from ..systems import Dataset, IonChannel, paper_dataset
+from ..systems import Dataset, IonChannel, ion_channel_dataset, paper_dataset
+from ..timeseries import TimeSeries
 from ..training.config import Preset
+from .ion_channel_forecast import Forecasts
 from .runs import Told, chosen_rows, reported, several, size_of, stopped
 from .state_methods import KOEHS_HERE, Runs, by_koehs, by_networks, holds, over_data
 from .tables import AS_PUBLISHED, EXACT, PUBLISHED, TILTED, Line, Number, Progress, Report, ResultTable, Row
@@ -92,6 +95,7 @@ def run(
     seed: int,
     progress: Progress = lambda *_: None,
     only: Sequence[str] | None = None,
+    data: Path | None = None,
 ) -> Report:
     """Fit by all methods to one second and to all of a recording, and by the default engines to several recordings.
 
@@ -100,25 +104,40 @@ def run(
         n_runs: of the neural engine per row; the preset's if None.
         seed: of the first recording and of the first run.
         only: rows to run; all of the preset's if None.
+        data: a measured recording in place of the simulated one: a column of samples at 5 kHz, such as the paper's own
+            KcvMT325_140mV.txt, or any file that says its times. Its truth is not known.
     """
     began, size = time.perf_counter(), size_of(SIZES, preset)
     rows = chosen_rows(size.rows, only)
     runs = size.n_runs if n_runs is None else n_runs
     shown = [row for row in rows if row in DATA]
     told = Told(progress, n_fits=3 * len(shown) + (SECOND in rows) + size.n_many * (MANY in rows))
-    found, data = {}, {}
+    measured = None if data is None else recording(data)
+    found, split = {}, {}
     for row in shown:
-        data[row] = paper_dataset(DATA[row], seed=seed)
-        found[row] = by_all(data[row], size, preset, runs, seed, told, row)
-    tables = [table_of(k, found, size, runs) for k in range(len(TABLES))] if found else []
+        split[row] = (
+            paper_dataset(DATA[row], seed=seed) if measured is None else ion_channel_dataset(DATA[row], measured)
+        )
+        found[row] = by_all(split[row], size, preset, runs, seed, told, row)
+    tables = [table_of(k, found, size, runs, measured is None) for k in range(len(TABLES))] if found else []
     figures = {}
     if SECOND in found:
-        figures["ion-channel-forecast"] = partial(drawn, data[SECOND], found[SECOND][EXACT].models[0])
+        forecasts = Forecasts(found[SECOND], split[SECOND])
+        tables.append(forecasts.table())
+        figures["ion-channel-forecast"] = partial(drawn, split[SECOND], found[SECOND][EXACT].models[0])
+        figures["ion-channel-forecast-errors"] = forecasts.drawn
     if MANY in rows:
         recordings = [IonChannel.paper("full").simulate(1, size.length, seed=seed + k).data for k in range(size.n_many)]
         exact = over_data(ExactMJP(3, seed=seed), recordings, lambda k: told.next(f"recording {k + 1}"))
         tables.append(many_table(exact, size))
-    return reported("ion-channel", preset, seed, runs, asdict(size), began, tuple(tables), figures)
+    settings = {**asdict(size), "data": None if data is None else data.name}
+    return reported("ion-channel", preset, seed, runs, settings, began, tuple(tables), figures)
+
+
+def recording(file: Path) -> TimeSeries:
+    """One measured recording; a file of numbers alone was taken at 5 kHz."""
+    numbers_alone = file.suffix == ".txt"
+    return io.read(file, rate="5kHz" if numbers_alone else None)
 
 
 def by_all(data: Dataset, size: Size, preset: Preset, runs: int, seed: int, told: Told, row: str) -> dict[str, Runs]:
@@ -140,7 +159,7 @@ def truth_of(row: str) -> Float[np.ndarray, "3 3"]:
     return np.array(IonChannel.paper("one-second" if row == SECOND else "full").rates)
 
 
-def table_of(k: int, found: dict[str, dict[str, Runs]], size: Size, runs: int) -> ResultTable:
+def table_of(k: int, found: dict[str, dict[str, Runs]], size: Size, runs: int, simulated: bool) -> ResultTable:
     title, columns, printed, decimals = TABLES[k]
     digits = (decimals,) * len(columns)
 
@@ -149,17 +168,21 @@ def table_of(k: int, found: dict[str, dict[str, Runs]], size: Size, runs: int) -
 
     rows = []
     for row, methods in found.items():
-        lines = [line(TRUTH, numbers_of(truth_of(row))[k]), *(line(*one) for one in printed[row].items())]
+        known = [line(TRUTH, numbers_of(truth_of(row))[k])] if simulated else []
+        lines = [*known, *(line(*one) for one in printed[row].items())]
         lines += [each.line(m, columns, lambda one: numbers_of(one.rates)[k], digits) for m, each in methods.items()]
         rows.append(Row(row, tuple(lines)))
     collapsed = sum(each.collapsed for methods in found.values() for each in methods.values())
+    whence = "a measured recording"
+    if simulated:
+        whence = "truth: rates that the paper's tables imply, simulated with levels 0, 4, 6 pA and noise of 0.5 pA; "
+        whence += "published: on the private recording"
     return ResultTable(
         title,
         columns,
         tuple(rows),
-        f"{several(runs)} of the neural engine; paper's method: {stopped(size.paper)}; truth: rates that the paper's "
-        f"tables imply, simulated with levels 0, 4, 6 pA and noise of 0.5 pA; published: on the private recording; "
-        f"{collapsed} runs collapsed",
+        f"{several(runs)} of the neural engine; paper's method: {stopped(size.paper)}; {whence}; {collapsed} runs "
+        "collapsed",
     )
 
 

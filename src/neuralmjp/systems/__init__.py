@@ -12,7 +12,7 @@ from ..errors import InputError
 if TYPE_CHECKING:
     from .alanine_dipeptide import AlanineDipeptide
     from .brownian_folding import BrownianFolding
-    from .datasets import Dataset, paper_dataset
+    from .datasets import Dataset, ion_channel_dataset, paper_dataset
     from .flashing_ratchet import FlashingRatchet
     from .ion_channel import IonChannel
     from .lattice import lattice_flow, sparse_generator
@@ -28,6 +28,7 @@ _HOMES = {
     "AlanineDipeptide": "alanine_dipeptide",
     "BrownianFolding": "brownian_folding",
     "Dataset": "datasets",
+    "ion_channel_dataset": "datasets",
     "paper_dataset": "datasets",
     "FlashingRatchet": "flashing_ratchet",
     "IonChannel": "ion_channel",
@@ -81,6 +82,7 @@ __all__ = [
     "TwoMode",
     "birth_death",
     "immigration_death",
+    "ion_channel_dataset",
     "lattice_flow",
     "lotka_volterra",
     "named",

@@ -89,9 +89,32 @@ def _brownian_folding(grid: Grid, seed: int) -> Dataset:
     return _split(system.simulate(1000, 100, seed=seed), 28 * 32, longer)
 
 
+def ion_channel_dataset(name: str, recording: TimeSeries) -> Dataset:
+    """A measured recording (the paper's own, where somebody has it) in the paper's splits; its states are unknown.
+
+    Args:
+        name: ion-channel-one-second or ion-channel-full.
+    """
+    if name not in ION_CHANNEL:
+        raise InputError(f"no split {name!r}; there are {', '.join(ION_CHANNEL)}")
+    if len(recording) != 1 or recording.n_observations < RECORDING:
+        raise InputError(
+            f"the paper's splits need one recording of at least {RECORDING} samples, got {len(recording)} series and "
+            f"{recording.n_observations} samples"
+        )
+    return ION_CHANNEL[name](Simulation(recording, np.full(recording.n_observations, -1)))
+
+
 def _ion_channel_one_second(grid: Grid, seed: int) -> Dataset:
+    return _one_second_of(IonChannel.paper("one-second").simulate(1, RECORDING, seed=seed))
+
+
+def _ion_channel_full(grid: Grid, seed: int) -> Dataset:
+    return _all_of(IonChannel.paper("full").simulate(1, RECORDING, seed=seed))
+
+
+def _one_second_of(whole: Simulation) -> Dataset:
     """Samples 9200 to 14200 in 50 windows; the held-out windows lie before them, the forecast begins at 14100."""
-    whole = IonChannel.paper("one-second").simulate(1, RECORDING, seed=seed)
     before = range(BURN_IN, 9200, WINDOW)
     return Dataset(
         _windows(whole, range(9200, 14_200, WINDOW), WINDOW),
@@ -101,12 +124,11 @@ def _ion_channel_one_second(grid: Grid, seed: int) -> Dataset:
     )
 
 
-def _ion_channel_full(grid: Grid, seed: int) -> Dataset:
+def _all_of(whole: Simulation) -> Dataset:
     """Everything after the burn-in: 10 windows of 200 to forecast, 10 and 10 of 100 held out, 1626 to train on.
 
     The paper speaks of 100 windows to forecast, but beside its 1626 + 20 windows the recording holds 10.
     """
-    whole = IonChannel.paper("full").simulate(1, RECORDING, seed=seed)
     longer = range(BURN_IN, BURN_IN + 10 * 2 * WINDOW, 2 * WINDOW)
     windows = range(longer.stop, longer.stop + 1646 * WINDOW, WINDOW)
     return Dataset(
@@ -117,6 +139,7 @@ def _ion_channel_full(grid: Grid, seed: int) -> Dataset:
     )
 
 
+ION_CHANNEL = {"ion-channel-one-second": _one_second_of, "ion-channel-full": _all_of}
 DATASETS: dict[str, Callable[[Grid, int], Dataset]] = {
     "flashing-ratchet": _flashing_ratchet,
     "lotka-volterra": _lotka_volterra,

@@ -5,10 +5,11 @@ implied_timescales  slow timescales against thinning; `plateau`, `thin_to_platea
 predictive          dwell times, autocorrelation and density against simulated data
 residuals           each observation in the law that the past led to expect
 panel               prevalence, and a test of Pearson's kind, for states seen as labels
-coverage            forecasts against what came
+coverage            forecasts against what came; accuracy: how far off they are
 select              how many states
 """
 
+from .accuracy import Accuracy, accuracy
 from .chapman_kolmogorov import ChapmanKolmogorov, chapman_kolmogorov
 from .coverage import Coverage, coverage
 from .implied_timescales import ImpliedTimescales, implied_timescales, plateau, thin_to_plateau
@@ -19,6 +20,7 @@ from .select import Candidate, Selection, select
 from .verdict import Band, Verdict
 
 __all__ = [
+    "Accuracy",
     "Band",
     "Candidate",
     "ChapmanKolmogorov",
@@ -30,6 +32,7 @@ __all__ = [
     "Residuals",
     "Selection",
     "Verdict",
+    "accuracy",
     "chapman_kolmogorov",
     "coverage",
     "implied_timescales",

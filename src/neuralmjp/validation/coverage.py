@@ -1,4 +1,4 @@
-"""Are forecasts as sure as they should be? The share of later observations inside their 90 % intervals."""
+"""Are forecasts as sure as they should be, and how far off? Later observations against their 90 % intervals."""
 
 from dataclasses import dataclass
 
@@ -9,6 +9,7 @@ from ..errors import InputError
 from ..fitted import FittedMJP
 from ..fitted_network import FittedNetwork
 from ..timeseries import TimeSeries
+from .accuracy import Accuracy, accuracy
 from .verdict import Verdict
 
 MEANT = 0.9  # share that forecast intervals should hold
@@ -23,6 +24,7 @@ class Coverage:
     inside: Float[np.ndarray, "step"]  # share of the observations inside, by how far ahead
     n_forecasts: int
     error: float  # standard error of the share in all, forecasts being independent
+    accuracy: Accuracy  # distance of the expected values from what came
 
     @property
     def share(self) -> float:
@@ -34,7 +36,8 @@ class Coverage:
         off = abs(self.share - MEANT)
         passed = off <= max(0.05, 3 * self.error)
         says = "as they should" if passed else f"should be 90 %, standard error {self.error:.1%}"
-        return Verdict("forecasts", passed, f"{told}: {says}")
+        far = f"{self.accuracy.at[0]:.3g} one ahead, {self.accuracy.overall:.3g} over all"
+        return Verdict("forecasts", passed, f"{told}: {says}; root mean square error {far}")
 
 
 def coverage(
@@ -69,4 +72,6 @@ def coverage(
     inside = np.where(np.isnan(seen), np.nan, (seen >= law.lower) & (seen <= law.upper))
     each = np.nanmean(inside.reshape(len(pieces), -1), axis=1)
     error = float(each.std(ddof=1) / np.sqrt(len(each))) if len(each) > 1 else np.nan
-    return Coverage(np.nanmean(inside.reshape(len(pieces), horizon, -1), axis=(0, 2)), len(pieces), error)
+    shape = (len(pieces), horizon, -1)
+    off = accuracy(law.mean.reshape(shape), seen.reshape(shape))
+    return Coverage(np.nanmean(inside.reshape(shape), axis=(0, 2)), len(pieces), error, off)

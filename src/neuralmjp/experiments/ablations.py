@@ -1,0 +1,248 @@
+"""What each part of the paper's method is good for: its appendices C to F, measured.
+
+Seifner & Sanchez 2023, https://proceedings.mlr.press/v202/seifner23a.html
+"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from jaxtyping import Float
+
+from ..estimators import NetworkMJP, NeuralMJP
+from ..systems import lotka_volterra, paper_dataset
+from ..timeseries import TimeSeries
+from ..training.config import Preset
+from . import dfr
+from . import lotka_volterra as predators
+from .runs import Told, chosen_rows, reported, several, size_of, stopped
+from .state_methods import Runs, by_networks
+from .tables import Line, Number, Progress, Report, ResultTable, Row
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+RATCHET, COLLAPSE, PRIOR = "flashing ratchet", "index collapse", "prior"
+ROWS = (RATCHET, COLLAPSE, PRIOR)
+PUBLISHED_WAY = "as published"
+# Changes to the paper's configuration, one at a time.
+PARTS: dict[str, dict[str, Any]] = {
+    PUBLISHED_WAY: {},
+    "joint updates": {"two_step": False},
+    "explicit prior": {"prior": "explicit"},
+    "no time embedding": {"embedded": False},
+    "no sampling": {"reconstruction": "expectation"},
+}
+TILTED = "tilted posterior"
+CURRICULUM, SPREAD = {"curriculum": (10, 3000, 5000)}, {"fixed_spread": 2000}  # the paper's
+SCHEDULES: dict[str, dict[str, Any]] = {
+    "no schedule": {},
+    "curriculum": CURRICULUM,
+    "fixed spread": SPREAD,
+    "both": {**CURRICULUM, **SPREAD},
+}
+SYSTEMS = {"two-mode": 2, "ion-channel-one-second": 3}  # data set: states
+STARTS = (0.5, 2.0)  # of the constants, times the truth
+PRIORS = {"generator (implicit)": {}, "numbers (explicit)": {"prior": "explicit"}}
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much data and training."""
+
+    n_series: int
+    n_test: int
+    n_runs: int
+    n_collapse: int  # runs per schedule
+    shrink: int = 1  # schedules are so many times shorter
+    paper: dict[str, Any] = field(default_factory=dict)
+    tilted: dict[str, Any] = field(default_factory=dict)
+    counts: dict[str, Any] = field(default_factory=dict)  # of the mean field
+
+
+SHORT = {"steps": 60, "round_steps": 20}
+SIZES = {
+    "quick": Size(
+        128, 128, 1, 2, 100, paper=SHORT, tilted={"steps": 200}, counts={**SHORT, "batch": 16, "quadrature": 16}
+    ),
+    "paper": Size(4480, 260, 5, 10, counts={"steps": 6000}),
+}
+
+
+def run(
+    preset: Preset,
+    n_runs: int | None,
+    seed: int,
+    progress: Progress = lambda *_: None,
+    only: Sequence[str] | None = None,
+) -> Report:
+    """Train with one part of the method changed at a time.
+
+    Args:
+        preset: "quick" or "paper".
+        n_runs: per line; the preset's if None.
+        seed: of the data and of the first run.
+        only: rows to run; all if None.
+    """
+    began, size = time.perf_counter(), size_of(SIZES, preset)
+    rows = chosen_rows(ROWS, only)
+    runs = size.n_runs if n_runs is None else n_runs
+    told = Told(
+        progress,
+        (len(PARTS) + 1) * (RATCHET in rows)
+        + len(SYSTEMS) * len(SCHEDULES) * (COLLAPSE in rows)
+        + len(STARTS) * len(PRIORS) * (PRIOR in rows),
+    )
+    tables, figures = [], {}
+    if RATCHET in rows:
+        tables.append(ratchet_table(size, preset, runs, seed, told))
+    if COLLAPSE in rows:
+        tables.append(collapse_table(size, preset, size.n_collapse if n_runs is None else n_runs, seed, told))
+    if PRIOR in rows:
+        followed = follow_priors(size, preset, seed, told)
+        tables.append(prior_table(followed, size))
+        figures["ablation-prior"] = partial(drawn, followed)
+    return reported("ablations", preset, seed, runs, asdict(size), began, tuple(tables), figures)
+
+
+def ratchet_table(size: Size, preset: Preset, runs: int, seed: int, told: Told) -> ResultTable:
+    """The paper's model without one of its parts, on the irregular grid."""
+    data, test = dfr.data_of("irregular", dfr.Size(size.n_series, size.n_test, runs), seed)
+    neural = partial(
+        NeuralMJP, dfr.N_STATES, emission="categorical", prior=dfr.unknown_ratchet(), preset=preset, seed=seed
+    )
+    lines = []
+    for name, changes in PARTS.items():
+        estimator = neural(posterior="paper", changes={**size.paper, **changes}, restarts=runs)
+        lines.append(dfr.by_networks(name, estimator, data, test, told.next(name)))
+    tilted = neural(changes=size.tilted, restarts=runs)
+    lines.append(dfr.by_networks(TILTED, tilted, data, test, told.next(TILTED)))
+    return ResultTable(
+        "The paper's method without one of its parts: flashing ratchet, irregular grid (truth: 1, 1, 1)",
+        ("KL", "NLL", *dfr.PARAMETERS),
+        (Row(RATCHET, tuple(lines)),),
+        f"{several(runs)}, {stopped(size.paper)}; KL in nats per series of the test set, NLL per observation",
+    )
+
+
+def collapse_table(size: Size, preset: Preset, runs: int, seed: int, told: Told) -> ResultTable:
+    """Runs in which a state is lost, by the schedules that are meant to prevent it."""
+    rows = []
+    for system, n_states in SYSTEMS.items():
+        data = paper_dataset(system, seed=seed).train.data
+        lines = []
+        for name, changes in SCHEDULES.items():
+            shorter = {key: _shrunk(value, size.shrink) for key, value in changes.items()}
+            estimator = NeuralMJP(
+                n_states,
+                emission="gaussian",
+                posterior="paper",
+                preset=preset,
+                seed=seed,
+                restarts=runs,
+                intervals=False,
+                changes={**size.paper, **shorter},
+            )
+            found = by_networks(estimator, data, told.next(f"{system}, {name}"))
+            lines.append(Line(name, _collapse(found, data), found.seconds, found.message))
+        rows.append(Row(system, tuple(lines)))
+    return ResultTable(
+        "Index collapse by schedule, the paper's posterior",
+        ("collapsed", "rarest"),
+        tuple(rows),
+        f"collapsed: of {runs} runs those in which a state holds less than 0.1 % of the observations; rarest: median "
+        f"over runs of the share of the rarest state; {stopped(size.paper)}",
+    )
+
+
+def _collapse(found: Runs, data: TimeSeries) -> dict[str, Number]:
+    rarest = [float(one.predict_proba(data).mean(0).min()) for one in found.models]
+    return {"collapsed": Number(found.collapsed, None, 0), "rarest": Number(float(np.median(rarest)), None, 3)}
+
+
+def _shrunk(value: Any, times: int) -> Any:
+    """Steps of a schedule; the number of observations that a curriculum begins with stays."""
+    return (value[0], *(max(n // times, 1) for n in value[1:])) if isinstance(value, tuple) else max(value // times, 1)
+
+
+@dataclass(frozen=True)
+class Followed:
+    """How the constants moved in one run."""
+
+    prior: str
+    start: float
+    steps: Float[np.ndarray, "round"]
+    constants: Float[np.ndarray, "round constant"]
+    seconds: float
+
+
+def follow_priors(size: Size, preset: Preset, seed: int, told: Told) -> list[Followed]:
+    """Appendix C: constants of Lotka-Volterra from two starts, as outputs of a generator and as numbers."""
+    grids = predators.Size(size.n_series, size.n_test, 1, 1, 1, 1)
+    data = predators.data_of("irregular", grids, seed)[0].train
+    found = []
+    for prior, changes in PRIORS.items():
+        for start in STARTS:
+            estimator = NetworkMJP(
+                lotka_volterra(),
+                engine="neural",
+                posterior="paper",
+                start={name: start * value for name, value in lotka_volterra().parameters.items()},
+                seed=seed,
+                preset=preset,
+                changes={**size.counts, **changes},
+                intervals=False,
+            )
+            trained = estimator.train(data, told.next(f"{prior}, from {start:g} times the truth"))
+            steps = np.array([row["step"] for row in trained.history], float)
+            constants = np.exp([row["theta"] for row in trained.history])
+            found.append(Followed(prior, start, steps, constants, trained.seconds))
+    return found
+
+
+def prior_table(followed: Sequence[Followed], size: Size) -> ResultTable:
+    rows = []
+    for prior in PRIORS:
+        ends = [one for one in followed if one.prior == prior]
+        lines = [
+            Line(
+                f"from {one.start:g} times",
+                {
+                    name: Number(float(x / predators.UNIT), None, d)
+                    for name, x, d in zip(predators.PARAMETERS, one.constants[-1], predators.DECIMALS, strict=True)
+                },
+                one.seconds,
+                f"{int(one.steps[-1])} steps",
+            )
+            for one in ends
+        ]
+        rows.append(Row(prior, tuple(lines)))
+    return ResultTable(
+        "Appendix C: implicit against explicit prior, Lotka-Volterra, x 1e-4 (truth: 5, 1, 1, 5)",
+        predators.PARAMETERS,
+        tuple(rows),
+        f"where the constants end from half and from twice the truth, {size.counts.get('steps', 'all')} steps of the "
+        "paper's method, irregular grid",
+    )
+
+
+def drawn(followed: Sequence[Followed]) -> "Figure":
+    """The paper's figure: alpha over training, from two starts."""
+    from matplotlib.figure import Figure
+
+    from ..plots.palette import TRUTH, state_colour
+
+    figure = Figure(figsize=(7, 4), layout="constrained")
+    ax = figure.subplots()
+    for one in followed:
+        colour = state_colour(list(PRIORS).index(one.prior))
+        style = "-" if one.start == STARTS[0] else "--"
+        ax.plot(one.steps, one.constants[:, 0], style, color=colour, label=f"{one.prior}, from {one.start:g} times")
+    ax.axhline(lotka_volterra().parameters["alpha"], color=TRUTH, linewidth=0.8, label="truth")
+    ax.set_xlabel("training steps")
+    ax.set_ylabel("alpha")
+    ax.legend(frameon=False)
+    return figure
