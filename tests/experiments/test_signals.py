@@ -107,7 +107,7 @@ def test_alanine_dipeptide_needs_its_data(run):
     assert "give its dihedrals as --data FILE" in err
     status, _, err = run("reproduce", "dfr", "--data", "x.npz")
     assert status == 2
-    assert "--data is for adp: dfr is simulated" in err
+    assert "--data is for adp, ion-channel, timing: dfr is simulated" in err
 
 
 def test_truth_is_what_the_paper_inferred():
