@@ -43,6 +43,9 @@ class Laid:
     log_scale: float  # what standardising the values took from the log density
 
 
+SMALLEST, LARGEST = 1e-100, 1e100  # of real values
+
+
 @dataclass(frozen=True)
 class Scaling:
     """Values are shifted and scaled for the fit, so that nobody has to care about units."""
@@ -61,6 +64,14 @@ class Scaling:
         if not changes.all():
             constant = int(np.argmin(changes))
             raise InputError(f"value {constant} never changes: nothing can be learned from a constant; leave it out")
+        largest, span = np.maximum(np.abs(low), np.abs(high)), high / 2 - low / 2  # which cannot overflow
+        extreme = (largest > LARGEST) | ((span > 0) & (span < SMALLEST))
+        if extreme.any():
+            worst = int(np.argmax(extreme))
+            raise InputError(
+                f"value {worst} runs from {low[worst]:g} to {high[worst]:g}, beyond what can be squared: choose a unit "
+                f"in which values are below {LARGEST:g} and differ by more than {SMALLEST:g}"
+            )
         return cls(*emission.scaled(np.nanmean(values, axis=0), np.nanstd(values, axis=0)))
 
     def log_taken(self, emission: Emission, seen: Bool[np.ndarray, "row feature"]) -> float:
