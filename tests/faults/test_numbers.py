@@ -12,6 +12,7 @@ from command import assert_refused
 from faults.hostile_data import DATA
 from faults.numbers import outcome
 from neuralmjp import ExactMJP, NeuralMJP, TimeSeries, write
+from neuralmjp.emissions.clipped import rails_of
 
 TINY = {"width": 4, "batch": 4, "steps": 8, "round_steps": 4}
 REFUSED = {
@@ -93,6 +94,13 @@ def test_the_command(run, tmp_path, name):
     assert "nan" not in ended.out.lower().replace("dominant", "")
     found = json.loads(result.read_text(), parse_constant=pytest.fail)
     assert np.isfinite(np.array(found["rates"]["mean"], float)).all()
+
+
+def test_the_largest_of_few_values_is_no_rail():
+    """Of 150 values one is 0.7 %: more than the share that tells a clipped recording."""
+    values = np.random.default_rng(0).normal(size=(150, 1))
+    assert rails_of(values) is None
+    assert rails_of(np.clip(values, -np.inf, 1.5)) == ((-np.inf,), (1.5,))
 
 
 # ---- generated

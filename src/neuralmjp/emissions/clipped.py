@@ -14,6 +14,7 @@ from .wrapped import Wrapped
 
 # A recording counts as clipped if so large a share of its values equals the largest or the smallest one exactly.
 SHARE_AT_RAIL = 0.005
+AT_RAIL = 3  # and so many values: of a few hundred, one alone is a large share, and something is always the largest
 DISTINCT = 100  # values that a signal has at least: labels and counts are not clipped
 OWN = ("shared_low", "shared_high")
 
@@ -103,9 +104,9 @@ def rails_of(values: Float[np.ndarray, "row feature"]) -> tuple[tuple[float, ...
         seen = column[~np.isnan(column)]
         ends = (float(seen.min()), float(seen.max())) if seen.size else (0.0, 0.0)
         many = len(np.unique(seen[:10_000])) >= DISTINCT
-        shares = [float((seen == end).mean()) if many else 0.0 for end in ends]
-        low.append(ends[0] if shares[0] > SHARE_AT_RAIL else -np.inf)
-        high.append(ends[1] if shares[1] > SHARE_AT_RAIL else np.inf)
+        clipped = [many and (seen == end).sum() >= max(AT_RAIL, SHARE_AT_RAIL * seen.size) for end in ends]
+        low.append(ends[0] if clipped[0] else -np.inf)
+        high.append(ends[1] if clipped[1] else np.inf)
     return (tuple(low), tuple(high)) if np.isfinite(low).any() or np.isfinite(high).any() else None
 
 
