@@ -9,8 +9,8 @@ import pytest
 from hypothesis import strategies as st
 
 from command import assert_refused
+from faults.holding import outcome
 from faults.hostile_data import DATA
-from faults.numbers import outcome
 from neuralmjp import ExactMJP, NeuralMJP, TimeSeries, write
 from neuralmjp.emissions.clipped import rails_of
 
