@@ -72,4 +72,7 @@ _ARRAYS = ("times", "values", "names", "value_names", "time_unit")
 
 
 def _texts(array: np.ndarray | None) -> list[str] | None:
-    return None if array is None else [str(text) for text in np.atleast_1d(array)]
+    try:
+        return None if array is None else [str(text) for text in np.atleast_1d(array)]
+    except (SystemError, ValueError):  # numbers that are no letters
+        raise InputError("the names in it are no text; write it again") from None

@@ -34,9 +34,12 @@ def read(path: Path, request: Request, time_unit: str | None) -> TimeSeries:
             for group in range(file.num_row_groups):  # one by one, or Arrow would hold the whole file
                 for batch in file.iter_batches(columns=names, row_groups=[group]):
                     builder.add(batch.select(names))
-    except (pa.ArrowInvalid, OSError) as error:
+        unit = _time_unit(schema) if time_unit is None else time_unit
+    except InputError:
+        raise
+    except (pa.ArrowInvalid, OSError, ValueError, AttributeError) as error:  # names and metadata may be no text
         raise InputError(f"{path}: is cut short or damaged; copy it again ({_one_line(error)})") from None
-    return builder.finish(_time_unit(schema) if time_unit is None else time_unit, request.rate)
+    return builder.finish(unit, request.rate)
 
 
 def write(data: TimeSeries, path: Path) -> None:

@@ -90,7 +90,14 @@ def read_sbml(path: str | Path, box: int | dict[str, int] | None = None) -> Reac
     model = document.getModel()
     if model is None:
         raise InputError(f"{where}: there is no SBML model in it")
-    return _Reader(libsbml, model, where).network(box)
+    try:
+        return _Reader(libsbml, model, where).network(box)
+    except OverflowError:
+        raise InputError(f"{where}: a count or a stoichiometry in it is infinite; write a number") from None
+    except InputError:
+        raise
+    except ValueError as error:  # NaN where a whole number is meant
+        raise InputError(f"{where}: a number in it cannot be used ({error}); write another one") from None
 
 
 class _Reader(NamedTuple):
