@@ -53,7 +53,6 @@ class Found:
     Attributes:
         kl, nll: path divergence and reconstruction loss on the test set, in nats per series.
         errors: standard errors of the constants of the best run, or what the paper shows in their place.
-        interval: of the constants, where the method has one that is meant.
         model: the best run, as the engine returned it.
         below: nats per test series between the bound and the exact evidence of the same constants and noise.
     """
@@ -68,7 +67,6 @@ class Found:
     message: str
     model: FittedNetwork | MeanFieldFit
     errors: Float[np.ndarray, "constant"] | None = None
-    interval: Interval | None = None
     below: Float[np.ndarray, "run"] | None = None
 
 
@@ -118,7 +116,6 @@ def by_networks(
         trained.message,
         best,
         errors=known,
-        interval=None if known is None else log_interval(best.constants, np.diag((known / best.constants) ** 2)),
         below=below,
     )
 
@@ -153,7 +150,6 @@ def by_exact(estimator: NetworkMJP, task: Task, progress: Progress) -> Found:
         fitted.message,
         fitted,
         errors=standard_errors(fitted.constants, fitted.log_covariance),
-        interval=fitted.intervals.get("parameters"),
     )
 
 
@@ -176,7 +172,6 @@ def by_sweeps(estimator: NetworkMJP, task: Task, progress: Progress) -> Found:
         f"{fit.message} after {fit.rounds} rounds of EM",
         fit,
         errors=standard_errors(constants, fit.log_covariance),
-        interval=log_interval(constants, fit.log_covariance) if estimator.intervals else None,
     )
 
 

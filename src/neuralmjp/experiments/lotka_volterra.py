@@ -22,7 +22,7 @@ from .runs import Told, chosen_rows, columns_over_runs, reported, several, size_
 from .tables import AS_PUBLISHED, EXACT, PUBLISHED, TILTED, Drawing, Line, Number, Progress, Report, ResultTable, Row
 
 GRIDS = ("irregular", "shared", "regular")
-SINGLE = "one trajectory"
+SINGLE, MANY = "one trajectory", "trajectories"
 PARAMETERS = ("alpha", "beta", "delta", "gamma")
 UNIT = 1e-4  # of all parameters in the tables, as printed
 DECIMALS = (1, 2, 2, 1)  # as printed
@@ -107,25 +107,26 @@ def run(
         preset: "quick" or "paper".
         n_runs: per row; the preset's if None.
         seed: of the data, of the starting values and of the first run.
-        only: rows to run, of the grids and "one trajectory"; all if None.
+        only: rows to run, of the grids, "one trajectory" and "trajectories" (several such); all if None.
     """
     began, size = time.perf_counter(), size_of(SIZES, preset)
-    rows = chosen_rows((*size.grids, SINGLE), only)
+    rows = chosen_rows((*size.grids, SINGLE, MANY), only)
     runs = size.n_runs if n_runs is None else n_runs
-    told = Told(progress, n_fits=len(rows) * 4 + (size.n_single - 1) * (SINGLE in rows))
+    fitted = [row for row in rows if row != MANY]
+    told = Told(progress, n_fits=len(fitted) * 4 + size.n_single * (MANY in rows))
     found: dict[str, dict[str, Found]] = {}
     shown: dict[str, Simulation] = {}
-    for row in rows:
+    for row in fitted:
         task, shown[row] = single_of(seed) if row == SINGLE else data_of(row, size, seed)
         network = alone() if row == SINGLE else lotka_volterra()
         found[row] = by_all(network, task, size, preset, runs, seed, told, row)
-    tables = list(appendix_tables(found, size, runs))
+    tables = list(appendix_tables(found, size, runs)) if found else []
     if size.grids[0] in found:
         tables.insert(0, main_table(found[size.grids[0]], size))
-    if found.keys() != {SINGLE}:
+    if found.keys() - {SINGLE}:
         tables.append(bias_table({row: methods for row, methods in found.items() if row != SINGLE}))
-    if SINGLE in found:
-        tables.append(coverage_table(intervals_of(found[SINGLE], size, preset, seed, told)))
+    if MANY in rows:
+        tables.append(coverage_table(intervals_of(size, preset, seed, told)))
     settings = {**asdict(size), "start": start_of(seed)}
     return reported("lotka-volterra", preset, seed, runs, settings, began, tuple(tables), drawings(found, shown))
 
@@ -133,7 +134,7 @@ def run(
 def drawings(found: dict[str, dict[str, Found]], shown: dict[str, Simulation]) -> dict[str, Drawing]:
     """The paper's two figures, as far as their rows were run: the first grid, and one trajectory."""
     figures: dict[str, Drawing] = {}
-    first = next(iter(found))
+    first = next(iter(found), SINGLE)
     if first != SINGLE:
         figures |= grid_figure(shown[first], found[first][EXACT].model, N_GIVEN)
     if SINGLE in found:
@@ -197,13 +198,13 @@ def by_all(
 
 
 def intervals_of(
-    first: dict[str, Found], size: Size, preset: Preset, seed: int, told: Told
+    size: Size, preset: Preset, seed: int, told: Told
 ) -> dict[str, Float[np.ndarray, "data bound constant"]]:
     """Estimate, lower and upper end of every constant in each of several trajectories."""
-    kept: dict[str, list] = {method: [first[method].interval] for method in (EXACT, TILTED, SWEEPS)}
-    for k in range(1, size.n_single):
+    kept: dict[str, list] = {method: [] for method in (EXACT, TILTED, SWEEPS)}
+    for k in range(size.n_single):
         data = single_of(seed + k)[0].train
-        tell = told.next(f"{SINGLE} {k + 1} of {size.n_single}")
+        tell = told.next(f"{MANY}, {k + 1} of {size.n_single}")
         make = partial(NetworkMJP, alone(), start=start_of(seed + k), seed=seed, preset=preset)
         neural = make(engine="neural", changes=size.tilted)
         kept[EXACT].append(make(engine="exact").fit(data, tell).intervals["parameters"])
