@@ -10,6 +10,7 @@ from neuralmjp import InputError, TimeSeries, mjp
 from neuralmjp.comparison import Comparison, compare
 from neuralmjp.comparison.answer import Answer
 from neuralmjp.comparison.compared import Outcome, shown
+from neuralmjp.comparison.methods import Question, answer
 from neuralmjp.comparison.worker import split
 
 RATES = np.array([[0.0, 0.05], [0.1, 0.0]])
@@ -122,6 +123,16 @@ def test_what_is_held_out(channel):
     train, test = split(several, 0.25)
     assert (len(train), len(test)) == (3, 1)
     assert split(data, 0.0) == (data, None)
+
+
+def test_where_the_only_series_began_says_nothing_of_what_is_held_out(channel):
+    """The part that is judged begins in the other state: no method is punished for that more than another."""
+    data, states = channel
+    begins = float(data.times[1500 + int(states[1500:].argmax())])
+    assert states[0] == 0
+    asked = Question(data.between(0.0, begins - 1), data.between(begins, 2000.0), data, 2, emission="gaussian")
+    exact, hmm = (answer(name, asked).held_out for name in ("exact", "hmm"))
+    assert exact == pytest.approx(hmm, abs=0.005)
 
 
 def answers(*laws):

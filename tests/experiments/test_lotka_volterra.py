@@ -64,7 +64,7 @@ def test_reproduce(run, miniature, tmp_path):
     for shown in (bound, sight):
         assert [row["name"] for row in shown["rows"]] == ["regular grid", "one trajectory"]
         assert [list(by_method(row)) for row in shown["rows"]] == [one[1:], one]
-    both = [EXACT, lotka_volterra.SWEEPS]
+    both = [EXACT, TILTED, lotka_volterra.SWEEPS]
     assert [list(by_method(row)) for row in coverage["rows"]] == [both, [lotka_volterra.OPPER, *both]]
     for shown in report["tables"]:
         for row in shown["rows"]:
@@ -90,7 +90,7 @@ def test_reproduce(run, miniature, tmp_path):
 def test_rows_that_nobody_knows_are_refused(run):
     status, _, err = run("reproduce", "lotka-volterra", "--only", "irregular,odd")
     assert status == 2
-    assert err.strip().endswith("no row 'odd'; there are: irregular, one trajectory")
+    assert err.strip().endswith("no row 'odd'; there are: irregular, one trajectory, trajectories")
 
 
 def test_the_bound_is_split_into_its_terms():

@@ -6,10 +6,11 @@ import jax
 import numpy as np
 import pytest
 
-from neuralmjp.experiments import adp, brownian_folding, ion_channel, two_mode
-from neuralmjp.experiments.state_methods import Runs, holds
+from neuralmjp.experiments import adp, adp_published, brownian_folding, ion_channel, two_mode
+from neuralmjp.experiments.state_methods import KOEHS_HERE, Runs, holds
 from neuralmjp.experiments.tables import AS_PUBLISHED, EXACT, TILTED
 from neuralmjp.mjp import Interval, simulate_states
+from neuralmjp.systems import IonChannel
 
 SHORT = {"width": 8, "batch": 4, "steps": 2, "round_steps": 2, "dynamics": (8,)}
 NETWORKS = {"initial_hidden": (8,), "rates_hidden": (8,), "quadrature": 4}
@@ -28,7 +29,7 @@ def test_two_mode(run, tmp_path, monkeypatch):
     one, many = json.loads((tmp_path / "a.json").read_text())["tables"]
     assert "0.90 ±0.90" in out
     found = by_method(one["rows"][0])
-    assert list(found)[-3:] == [AS_PUBLISHED, TILTED, EXACT]
+    assert list(found)[-4:] == [AS_PUBLISHED, TILTED, KOEHS_HERE, EXACT]
     assert all(np.isfinite(list(numbers.values())).all() for numbers in found.values())
     assert [row["name"] for row in many["rows"]] == [two_mode.MANY, two_mode.LONG]
     assert by_method(many["rows"][1])[EXACT]["up"] == pytest.approx(0.2, abs=0.15)
@@ -54,10 +55,14 @@ def test_ion_channel(run, tmp_path, monkeypatch):
     monkeypatch.setitem(ion_channel.SIZES, "quick", ion_channel.Size(2, 1, 5000, rows, **SMALL))
     status, _, err = run("reproduce", "ion-channel", "--json", tmp_path / "a.json", "--out", tmp_path / "figures")
     assert (status, err) == (0, "")
-    law, scales, passages, many = json.loads((tmp_path / "a.json").read_text())["tables"]
+    law, scales, passages, ahead, many = json.loads((tmp_path / "a.json").read_text())["tables"]
     for shown in (law, scales, passages):
         found = by_method(shown["rows"][0])
-        assert list(found) == ["truth", "Koehs 2021", "published", AS_PUBLISHED, TILTED, EXACT]
+        assert list(found) == ["truth", "Koehs 2021", "published", AS_PUBLISHED, TILTED, EXACT, KOEHS_HERE]
+    for row in ahead["rows"]:
+        found = by_method(row)
+        assert list(found) == [AS_PUBLISHED, TILTED, EXACT]
+        assert 0 < found[EXACT]["at 1"] < 3
     assert by_method(law["rows"][0])[EXACT]["top"] == pytest.approx(by_method(law["rows"][0])["truth"]["top"], abs=0.2)
     assert by_method(many["rows"][0])[EXACT]["collapsed"] == 0
     assert (tmp_path / "figures" / "ion-channel-forecast.png").exists()
@@ -77,6 +82,38 @@ def dihedrals(tmp_path):
         series[f"arr_{k}"] = ((angles + np.pi) % (2 * np.pi) - np.pi).astype(np.float32)
     np.savez(tmp_path / "angles.npz", **series)
     return tmp_path / "angles.npz"
+
+
+def test_every_run_and_rate_of_alanine_dipeptide_is_printed():
+    """Six rows each; of the ten runs that were not picked by hand one tells the rare states apart."""
+    assert len(adp_published.RATES) == len(adp_published.PASSAGES) == 6
+    assert [len(line.numbers) for line in adp_published.RATES] == [5] * 6
+    runs = adp_published.STABILITY
+    assert len(runs) == 15
+    assert [int(one.numbers["apart"].mean) for one in runs[5:]] == [0, 1, 0, 0, 0, 0, 0, 0, 0, 0]
+    for state, (rates, law) in enumerate(zip(adp_published.RATES, (0.30, 0.31, 0.23, 0.10, 0.05, 0.01), strict=True)):
+        assert adp_published.STATES[state] not in rates.numbers, law
+
+
+@pytest.mark.slow
+def test_a_measured_recording_takes_the_place_of_the_simulated_one(run, tmp_path, monkeypatch):
+    """A column of numbers, as the paper's own file is said to be: no truth is known, the splits are the same."""
+    simulated = IonChannel.paper("one-second").simulate(1, ion_channel.LENGTH, seed=0).data
+    np.savetxt(tmp_path / "KcvMT325_140mV.txt", simulated.values[:, 0], fmt="%.5f")
+    monkeypatch.setitem(ion_channel.SIZES, "quick", ion_channel.Size(1, 1, 5000, (ion_channel.SECOND,), **SMALL))
+    words = ("--data", tmp_path / "KcvMT325_140mV.txt", "--json", tmp_path / "a.json")
+    status, _, err = run("reproduce", "ion-channel", *words)
+    assert (status, err) == (0, "")
+    law = by_method(json.loads((tmp_path / "a.json").read_text())["tables"][0]["rows"][0])
+    assert "truth" not in law
+    assert law[EXACT]["top"] == pytest.approx(0.73, abs=0.15)
+
+
+def test_a_recording_that_is_too_short(run, tmp_path):
+    np.savetxt(tmp_path / "short.txt", np.arange(100.0))
+    status, _, err = run("reproduce", "ion-channel", "--data", tmp_path / "short.txt")
+    assert status == 2
+    assert "need one recording of at least 171615 samples, got 1 series and 100 samples" in err
 
 
 @pytest.mark.slow

@@ -31,6 +31,33 @@ def test_levels_that_cannot_be_told_apart():
     assert any("cannot be told apart" in warning for warning in found.warnings)
 
 
+def test_with_hum():
+    """The hum is fitted with every number of states, and once only."""
+    data = levels(2, 0, n=1200)
+    wave = 1.5 * np.sin(2 * np.pi * 0.13 * data.times)
+    found = select(
+        TimeSeries.from_arrays(data.times, data.values[:, 0] + wave),
+        (2, 3),
+        folds=2,
+        restarts=1,
+        emission="gaussian",
+        hum=0.13,
+    )
+    assert found.n_states == 2
+    with pytest.raises(InputError, match="levels fix the number of states"):
+        select(data, (2, 3), levels=(0, 0, 1))
+
+
+@pytest.mark.slow
+@pytest.mark.statistical
+@pytest.mark.parametrize("n_states", [2, 3, 4])
+def test_levels_three_noise_widths_apart(n_states):
+    """In at least nine of ten recordings."""
+    found = [select(levels(n_states, seed), range(2, 6), emission="gaussian").n_states for seed in range(10)]
+    print(f"{n_states} states: {found}")
+    assert sum(one == n_states for one in found) >= 9
+
+
 @pytest.mark.slow
 def test_heavy_noise_is_no_state():
     """Held-out likelihood and BIC take more Gaussian states than there are levels; ICL is followed, and said so."""

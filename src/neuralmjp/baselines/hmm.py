@@ -9,6 +9,7 @@ from jaxtyping import Float, Int
 from scipy.cluster.vq import kmeans2
 
 from ..errors import InputError
+from ..mjp import stationary_distribution
 from ..timeseries import TimeSeries
 from .chain import MarkovChain, make_chain
 from .features import Features
@@ -67,6 +68,9 @@ class GaussianHMM:
             best = max(models, key=lambda model: model.monitor_.history[-1])
             best.n_iter = self.steps
             best.fit(rows, hands.lengths)
+        if len(data) == 1:  # where a single series began says nothing of others
+            jumps = np.asarray(best.transmat_) * (1 - np.eye(self.n_states))
+            best.startprob_ = np.asarray(stationary_distribution(jumps))
 
         def prepared(some: TimeSeries) -> tuple[Float[np.ndarray, "row feature"], Hands]:
             if abs(regular_gap(some) - gap) > UNEVEN * gap:

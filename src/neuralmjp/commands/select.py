@@ -27,13 +27,15 @@ def run(
     restarts: int,
     emission: str,
     prior: str,
+    hum: str | None,
+    drift: int,
     seed: int,
     out: Path | None,
     json_file: Path | None,
 ) -> None:
     randomness(seed)  # refused here, in words, if it is no seed
     tried = numbers(states)
-    assumed: dict[str, Any] = {"emission": emission, "prior": prior}
+    assumed: dict[str, Any] = {"emission": emission, "prior": prior, "hum": hum, "drift": drift}
     with progress_display() as progress:
         found = select(data, tried, folds=folds, restarts=restarts, seed=seed, progress=progress, **assumed)
     show(found, path)

@@ -151,7 +151,12 @@ def answer(method: str, asked: Question) -> Answer:
 
 
 def from_process(fitted: FittedMJP, asked: Question) -> Answer:
-    held_out = float("nan") if asked.test is None else fitted.score(asked.test) / asked.test.n_observations
+    held_out = float("nan")
+    if asked.test is not None:
+        judged = fitted
+        if len(asked.train) == 1 and fitted.model.initial == "free":  # where one series began says nothing of others
+            judged = replace(fitted, model=fitted.model._replace(initial="stationary"))
+        held_out = judged.score(asked.test) / asked.test.n_observations
     return Answer(
         fitted.decode(asked.whole).states,
         np.asarray(fitted.stationary_distribution.mean),

@@ -97,6 +97,8 @@ def select(
     tried = sorted(set(states))
     if not tried or tried[0] < 2:
         raise InputError("numbers of states to choose from begin with 2, such as 2, 3, 4")
+    if assumed.get("levels") is not None:
+        raise InputError("levels fix the number of states: leave them out, and fit with them once it is chosen")
     parts, fold = in_parts(data, folds, seed)
     candidates = []
     for i, n in enumerate(tried):
@@ -119,7 +121,8 @@ def _candidate(data: TimeSeries, parts: TimeSeries, fold: np.ndarray, estimator:
     model = estimator.model(data)
     if isinstance(model.emission, Categorical) and model.emission.labelled:
         raise InputError("the labels of the data name the states: there is no number of them to choose")
-    estimator = replace(estimator, emission=model.emission, intervals=False)
+    # Hum, drift and misreadings are in the emission now.
+    estimator = replace(estimator, emission=model.emission, intervals=False, hum=None, drift=0, misread=None)
     held_out, found = np.empty(len(parts)), []
     for k in range(fold.max() + 1):
         one = estimator.fit(parts[fold != k])
