@@ -1,6 +1,7 @@
 """`neuralmjp reproduce`: an experiment of the paper, its tables beside ours."""
 
 import json
+import shlex
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -40,10 +41,21 @@ def run(
         report = chosen(preset, n_runs, seed, progress, only, **measured)
     show(report)
     if json_file is not None:
-        json_file.write_text(json.dumps(as_json(report), indent=2, allow_nan=False) + "\n")
+        again = command(experiment, preset, n_runs, seed, only, data)
+        json_file.write_text(json.dumps({"command": again, **as_json(report)}, indent=2, allow_nan=False) + "\n")
         console().print(f"result -> {json_file}", soft_wrap=True)
     if out is not None:
         draw(report, out)
+
+
+def command(
+    experiment: str, preset: Preset, n_runs: int | None, seed: int, only: list[str] | None, data: Path | None
+) -> str:
+    """What to type to have the same again."""
+    chosen = {"--preset": preset, "--seeds": n_runs, "--seed": seed or None, "--data": data and data.name}
+    chosen["--only"] = None if only is None else ",".join(only)
+    words = [word for name, value in chosen.items() if value is not None for word in (name, shlex.quote(str(value)))]
+    return " ".join(["neuralmjp reproduce", experiment, *words])
 
 
 def draw(report: Report, folder: Path) -> None:

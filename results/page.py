@@ -1,0 +1,103 @@
+"""Writes docs/results.md from the JSON files beside it: `python results/page.py`.
+
+Each file is what `neuralmjp reproduce ... --json FILE` wrote; several of one experiment are put together.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+PAGE = HERE.parent / "docs" / "results.md"
+ORDER = (
+    "dfr",
+    "ion-channel",
+    "lotka-volterra",
+    "adp",
+    "brownian-folding",
+    "two-mode",
+    "ablations",
+    "timing",
+)
+NAMES = {
+    "dfr": "Discrete flashing ratchet",
+    "ion-channel": "Ion channel",
+    "lotka-volterra": "Lotka-Volterra",
+    "adp": "Alanine dipeptide",
+    "brownian-folding": "Brownian folding",
+    "two-mode": "Two-mode switching system",
+    "ablations": "Ablations",
+    "timing": "Training times",
+}
+HEAD = """# Results
+
+This page is generated from the files in `results/` by `python results/page.py`; a test fails where they disagree. Every
+run counts, none was picked. "published" is what the paper prints; "paper's method" is the same model and training as
+implemented here; "tilted" is the default of the neural engine; "exact limit" is maximum likelihood, which no method can
+surpass on the same data. Repeat any of it with the command below its tables.
+"""
+
+
+def reports() -> list[dict[str, Any]]:
+    """All files, by experiment."""
+    found = [json.loads(path.read_text()) for path in sorted(HERE.glob("*.json"))]
+    return sorted(found, key=lambda one: ORDER.index(one["experiment"]))
+
+
+def page(found: list[dict[str, Any]]) -> str:
+    """The whole page, as Markdown."""
+    parts = [HEAD]
+    for experiment in ORDER:
+        own = [one for one in found if one["experiment"] == experiment]
+        if own:
+            parts.append(f"## {NAMES[experiment]}\n")
+            parts += [table(each) for each in by_title(own).values()]
+            parts += [made_by(one) for one in own]
+    return "\n".join(parts)
+
+
+def by_title(own: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    """Tables that belong together, from whichever files."""
+    tables: dict[str, list[dict[str, Any]]] = {}
+    for report in own:
+        for one in report["tables"]:
+            tables.setdefault(one["title"], []).append(one)
+    return tables
+
+
+def table(parts: list[dict[str, Any]]) -> str:
+    columns = list(dict.fromkeys(name for one in parts for name in one["columns"]))
+    lines = [f"**{parts[0]['title']}**\n", row(["", "", *columns]), row(["---"] * (len(columns) + 2))]
+    for one in parts:
+        for each in one["rows"]:
+            for k, line in enumerate(each["lines"]):
+                cells = [shown(line["numbers"].get(name)) for name in columns]
+                lines.append(row([each["name"] if k == 0 else "", line["method"], *cells]))
+    notes = dict.fromkeys(one["note"] for one in parts)
+    return "\n".join([*lines, "", *(f"{note}.\n" for note in notes)])
+
+
+def row(cells: list[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def shown(number: dict[str, Any] | None) -> str:
+    if number is None or number["mean"] is None:
+        return "-"
+    mean, sd = number["mean"], number["sd"]
+    if sd is None and mean == round(mean):
+        return f"{mean:.0f}"
+    size = max(abs(mean), 0 if sd is None else sd)
+    digits = 0 if size >= 1000 else 1 if size >= 100 else 2 if size >= 10 else 3 if size >= 0.1 else 4
+    return f"{mean:.{digits}f}" + ("" if sd is None else f" ±{sd:.{digits}f}")
+
+
+def made_by(report: dict[str, Any]) -> str:
+    """How to repeat it, and what it took."""
+    runs = f"{report['n_runs']} run{'s' if report['n_runs'] > 1 else ''} per row, first seed {report['seed']}"
+    return f"`{report['command']}`: {runs}, {report['seconds']:.0f} s on {report['device']}.\n"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(reports()))
+    print(f"{PAGE.relative_to(HERE.parent)} from {len(reports())} files")

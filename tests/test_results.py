@@ -1,0 +1,58 @@
+"""The page of results says what the files of results say."""
+
+import runpy
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+made = runpy.run_path(str(ROOT / "results" / "page.py"))
+
+
+def test_the_page_is_what_the_files_say():
+    written = (ROOT / "docs" / "results.md").read_text()
+    assert written == made["page"](made["reports"]()), "run: python results/page.py"
+
+
+def test_every_file_is_shown():
+    written = (ROOT / "docs" / "results.md").read_text()
+    for report in made["reports"]():
+        assert report["command"] in written
+        for table in report["tables"]:
+            assert table["title"] in written
+            assert all(line["method"] in written for row in table["rows"] for line in row["lines"])
+
+
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [
+        (None, "-"),
+        ({"mean": None, "sd": None}, "-"),
+        ({"mean": 0.727, "sd": None}, "0.727"),
+        ({"mean": 0.0169, "sd": 0.001}, "0.0169 ±0.0010"),
+        ({"mean": 13.727, "sd": 4.0}, "13.73 ±4.00"),
+        ({"mean": 1234.4, "sd": None}, "1234"),
+        ({"mean": 0.0, "sd": None}, "0"),
+    ],
+)
+def test_numbers(number, words):
+    assert made["shown"](number) == words
+
+
+def test_rows_of_several_files_come_together():
+    def report(row):
+        line = {"method": "exact", "numbers": {"x": {"mean": 1.0, "sd": None}}}
+        shown = {"title": "T", "columns": ["x"], "rows": [{"name": row, "lines": [line]}], "note": "n"}
+        return {
+            "experiment": "dfr",
+            "tables": [shown],
+            "command": row,
+            "n_runs": 1,
+            "seed": 0,
+            "seconds": 1,
+            "device": "d",
+        }
+
+    text = made["page"]([report("a"), report("b")])
+    assert text.count("**T**") == 1
+    assert "| a | exact | 1 |\n| b | exact | 1 |" in text
