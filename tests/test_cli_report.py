@@ -35,7 +35,17 @@ def test_from_fit_to_page(run, tmp_path):
 
 def test_refused(run, tmp_path):
     assert_refused(run("report", tmp_path / "nothing"), "nothing")
+
+
+def test_a_reaction_network(run, tmp_path):
     births, folder = tmp_path / "births.csv", tmp_path / "births"
-    assert run("simulate", "birth-death", "--series", 4, "--length", 6, "--seed", 1, "--out", births)[0] == 0
+    assert run("simulate", "birth-death", "--series", 8, "--length", 6, "--seed", 1, "--out", births)[0] == 0
     assert run("fit", births, "--prior", "birth-death", "--out", folder)[0] == 0
-    assert_refused(run("report", folder), "reaction network")
+    status, _, err = run("report", folder)
+    assert (status, err) == (0, "")
+    page = (folder / "report.html").read_text()
+    assert "birth-death in births.csv" in page
+    for words in ("Rate constants (per", "constants.csv", "2 more series are not in this page", "neuralmjp fit"):
+        assert words in page
+    assert page.count("<svg") == 1 + 6  # constants; the only species of six series
+    assert "nan" not in page.lower().split("<script>")[0].replace("nanosecond", "")

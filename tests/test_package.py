@@ -60,6 +60,7 @@ LAYERS["experiments"] = LAYERS["estimators"] - {"exact"} | {"objective", "plots"
 LAYERS["experiments"] |= {"experiments"}
 LAYERS["comparison"] = LAYERS["estimators"] - {"exact"} | {"fitted_files", "io", "preprocess", "comparison"}
 LAYERS["report"] = MODEL | {"_version", "fitted", "fitted_files", "io", "plots", "training", "report"}
+LAYERS["report"] |= {"exact", "fitted_network", "fitted_network_files"}
 NEURAL = ("encoders", "posteriors", "training", "objective", "priors.generator")
 
 

@@ -65,6 +65,10 @@ class FittedNetwork:
     def parameters(self) -> dict[str, float]:
         return self.network.parameters
 
+    def reactions_of(self, constant: str) -> str:
+        """Those that a constant governs, as they are written."""
+        return "; ".join(str(one) for one in self.network.reactions if one.constant == constant)
+
     @property
     def observed_network(self) -> ReactionNetwork:
         """The network without its own idea of noise, for simulating what is hidden."""

@@ -7,7 +7,6 @@ import numpy as np
 from ..fitted_network import FittedNetwork
 from ..mjp.interval import interval_or_unknown
 from ..mjp.precision import in_double_precision
-from ..systems import Reaction
 from .result_tables import rows_of
 from .show import console, number, table
 
@@ -29,7 +28,7 @@ def show(fitted: FittedNetwork, path: Path) -> None:
     screen.print(f"intervals: {f'95 %, from {fitted.uncertainty}' if known else 'none'}", soft_wrap=True)
     level = ", 95 %" if known else ""
     found = interval_or_unknown(fitted.intervals, "parameters", fitted.constants)
-    reactions = [_reactions(fitted, name) for name in fitted.names]
+    reactions = [fitted.reactions_of(name) for name in fitted.names]
     rows = [[name, text, *cells] for (name, *cells), text in zip(rows_of(fitted.names, found), reactions, strict=True)]
     constants = table(f"Rate constants (per {fitted.time_unit}){level}", ["", "reaction", "value", "from", "to"], rows)
     constants.columns[1].justify = "left"
@@ -60,20 +59,3 @@ def _show_noise(fitted: FittedNetwork, level: str) -> None:
         unit = "" if entry.kind == "probability" else " (counts)"
         title = f"Noise{unit}{', known' if known else level}"
         console().print(table(title, ["", name, "from", "to"], rows_of(fitted.value_names, found)))
-
-
-def _reactions(fitted: FittedNetwork, constant: str) -> str:
-    """Those that a constant governs, as they are written."""
-    return "; ".join(reaction_text(one) for one in fitted.network.reactions if one.constant == constant)
-
-
-def reaction_text(reaction: Reaction) -> str:
-    """
-    >>> reaction_text(Reaction({"prey": 1}, {"prey": 2}, "alpha"))
-    'prey → 2 prey'
-    """
-
-    def side(amounts: dict[str, int]) -> str:
-        return " + ".join(f"{n} {one}" if n > 1 else one for one, n in amounts.items()) or "0"
-
-    return f"{side(reaction.consumed)} → {side(reaction.produced)}"

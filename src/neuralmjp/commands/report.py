@@ -4,8 +4,6 @@ import csv
 from pathlib import Path
 from typing import Any
 
-from ..errors import InputError
-from ..fitted import FittedMJP
 from ..fitted_files import read_json
 from ..io import read
 from ..report import Finding, Source, write_report
@@ -20,8 +18,6 @@ CHECKS = {"checks": [{"check": str, "passed": (bool, None), "sentence": str}]}
 
 def run(folder: Path, data: Path | None, columns: dict[str, Any], out: Path | None) -> None:
     fitted = load_any(folder)
-    if not isinstance(fitted, FittedMJP):
-        raise InputError(f"{folder} holds a reaction network; reports are of processes with hidden states")
     known = stored(folder / SOURCE_FILE, SOURCE)
     path = data or known.get("data")
     screen = console()

@@ -6,13 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
 from importlib.resources import files
-from pathlib import Path
 from typing import Any
 
 from .._version import __version__
 from ..fitted import FittedMJP
 from ..fitted_files import plain, summary
-from ..io.files import replacing
 from ..plots.palette import state_colour
 from ..timeseries import TimeSeries
 from . import charts
@@ -44,13 +42,6 @@ class Source:
     tables: Sequence[Table] = ()
 
 
-def write_report(fitted: FittedMJP, out: Path, *, data: TimeSeries | None = None, source: Source | None = None) -> None:
-    """One file that opens anywhere."""
-    text = report_of(fitted, data=data, source=source or Source())
-    with replacing(out) as partial:
-        partial.write_text(text, encoding="utf-8")
-
-
 def report_of(fitted: FittedMJP, *, data: TimeSeries | None, source: Source) -> str:
     """The page as text."""
     findings = [*findings_of(fitted), *source.findings]
@@ -67,10 +58,18 @@ def report_of(fitted: FittedMJP, *, data: TimeSeries | None, source: Source) -> 
     tabs["Tables"] = "".join(table_html(table) for table in tables.values())
     if source.history:
         tabs["Training"] = figure(charts.training_curve(source.history), "The bound while training")
-    tabs["Repeat it"] = repeat_tab(fitted, source)
-    colours = [state_colour(k) for k in range(fitted.n_states)]
+    tabs["Repeat it"] = repeat_tab(summary(fitted), source)
+    return page_of(
+        f"{fitted.n_states} states in {source.data or 'the data'}", findings, tabs, recording, fitted.n_states
+    )
+
+
+def page_of(
+    title: str, findings: Sequence[Finding], tabs: dict[str, str], recording: dict[str, Any] | None, n_states: int
+) -> str:
+    """Tabs below a verdict, with all that they need."""
+    colours = [state_colour(k) for k in range(n_states)]
     script = f"const recording = {_safe(recording)};\nconst colours = {_safe(colours)};\n"
-    title = f"{fitted.n_states} states in {source.data or 'the data'}"
     return _asset("page.html").format(
         title=escape(title),
         style=_asset("report.css"),
@@ -102,12 +101,6 @@ def result_tab(fitted: FittedMJP, findings: Sequence[Finding], tables: dict[str,
         "intervals": f"95 %, {fitted.uncertainty}" if fitted.uncertainty != "none" else "none",
         "fit": f"{fitted.seconds:.1f} s",
     }
-    listed = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in facts.items())
-    said = "".join(
-        f'<li class="{kind}"><span aria-hidden="true">{sign}</span> {escape(one.words)}</li>'
-        for one in findings
-        for kind, sign in [SIGNS[one.good]]
-    )
     drawn = [
         figure(charts.transition_network(fitted), "Transition network: rates on the arrows, size is share of time")
     ]
@@ -120,6 +113,17 @@ def result_tab(fitted: FittedMJP, findings: Sequence[Finding], tables: dict[str,
         if name in tables:
             drawn.append(figure(charts.by_rows(tables[name], tables[name].title, words, log=log), tables[name].title))
     first = "".join(table_html(table) for table in source.tables)
+    return summed_up(findings, first, facts, drawn)
+
+
+def summed_up(findings: Sequence[Finding], first: str, facts: dict[str, str], drawn: Sequence[str]) -> str:
+    """What to think of it, what was done, and the figures."""
+    listed = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in facts.items())
+    said = "".join(
+        f'<li class="{kind}"><span aria-hidden="true">{sign}</span> {escape(one.words)}</li>'
+        for one in findings
+        for kind, sign in [SIGNS[one.good]]
+    )
     figures = f'<div class="figures">{"".join(drawn)}</div>'
     return f'<ul class="findings">{said}</ul>{first}<dl class="facts">{listed}</dl>{figures}'
 
@@ -144,17 +148,16 @@ def path_tab(recording: dict[str, Any], fitted: FittedMJP) -> str:
 </canvas><p id="reading" aria-live="polite"></p><p>{keys}</p><p>{escape(" ".join(notes))}</p>"""
 
 
-def repeat_tab(fitted: FittedMJP, source: Source) -> str:
+def repeat_tab(known: dict[str, Any], source: Source) -> str:
     parts = []
     if source.command:
         parts.append(f"<h3>Command</h3><pre>{escape(source.command)}</pre>")
     if source.configuration:
         parts.append(f"<h3>Training</h3><pre>{escape(json.dumps(plain(source.configuration), indent=1))}</pre>")
-    known = summary(fitted)
     link = download("result.json", json.dumps(known, indent=1), "application/json")
     parts.append(f"<h3>Result</h3><p>{link}: every number with its interval.</p>")
     versions = ", ".join(f"{name} {number}" for name, number in known["versions"].items())
-    parts.append(f"<p>seed {escape(str(fitted.seed))}; {escape(versions)}</p>")
+    parts.append(f"<p>seed {escape(str(known['seed']))}; {escape(versions)}</p>")
     return "".join(parts)
 
 

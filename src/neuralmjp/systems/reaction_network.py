@@ -36,6 +36,17 @@ class Reaction:
     constant: str
     propensity: dict[str, Callable[[Any], Any]] | Propensity | None = None
 
+    def __str__(self) -> str:
+        """
+        >>> str(Reaction({"prey": 1}, {"prey": 2}, "alpha"))
+        'prey → 2 prey'
+        """
+
+        def side(amounts: dict[str, int]) -> str:
+            return " + ".join(f"{n} {one}" if n > 1 else one for one, n in amounts.items()) or "0"
+
+        return f"{side(self.consumed)} → {side(self.produced)}"
+
 
 class ReactionProcess(JumpProcess):
     """A reaction network as simulators see it: the state is a vector of counts."""
