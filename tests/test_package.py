@@ -27,6 +27,7 @@ LAYERS = {
     "units": {"errors"},
     "_version": set(),
     "whole_files": set(),
+    "programs": set(),
     "npz_files": {"errors"},
     "shapes": set(),
     "mjp": {"errors", "mjp"},
@@ -55,6 +56,7 @@ LAYERS |= {
     "baselines": MODEL | {"systems", "exact", "baselines"},  # exact: the simplex of PCCA+
     "estimators": MODEL | {"systems", "exact", "baselines", "training", "fitted", "fitted_network", "estimators"},
 }
+LAYERS["estimators"] |= {"programs"}
 LAYERS["validation"] = LAYERS["estimators"] - {"training", "baselines"} | {"preprocess", "validation"}
 LAYERS["experiments"] = LAYERS["estimators"] - {"exact"} | {"objective", "plots", "io", "preprocess", "validation"}
 LAYERS["experiments"] |= {"experiments"}

@@ -13,6 +13,7 @@ from ..exact.starts import default_restarts
 from ..fitted import FittedMJP
 from ..mjp import Interval
 from ..mjp.precision import in_double_precision
+from ..programs import forgetting
 from ..timeseries import TimeSeries
 from .assemble import assemble
 from .assumptions import Assumptions
@@ -44,6 +45,7 @@ class ExactMJP(Assumptions):
         """`fit`, under the name that deeptime uses."""
         return self.fit(data, progress)
 
+    @forgetting
     @in_double_precision
     def fit(self, data: TimeSeries, progress: Progress = lambda *_: None) -> FittedMJP:
         """Find the parameters that make the data most likely, and how well the data determine them."""

@@ -16,6 +16,7 @@ from ..exact.lattice_likelihood import Likelihood
 from ..exact.lattice_start import check_readable, crude_start
 from ..fitted_network import MOST_CELLS, FittedNetwork, matched, require_small_box
 from ..mjp.precision import in_double_precision
+from ..programs import forgetting
 from ..systems import ReactionNetwork
 from ..timeseries import TimeSeries
 from ..training.config import Config, PosteriorName, Preset
@@ -76,6 +77,7 @@ class NetworkMJP(Choices):
         """`fit`, under the name that deeptime uses."""
         return self.fit(data, progress)
 
+    @forgetting
     @in_double_precision
     def fit(
         self,
@@ -128,6 +130,7 @@ class NetworkMJP(Choices):
         """The engine that "auto" takes for these data, and why."""
         return self._chosen(*self._checked(data))
 
+    @forgetting
     @in_double_precision
     def train(
         self,

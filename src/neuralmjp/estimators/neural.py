@@ -17,6 +17,7 @@ from ..mjp.interval import LEVEL, Interval
 from ..mjp.precision import in_double_precision
 from ..priors import ParametricRates, rates_of
 from ..priors.generator import GeneratorParameters
+from ..programs import forgetting
 from ..timeseries import TimeSeries
 from ..training.config import Config, PosteriorName, Preset, preset
 from ..training.run import Progress, Trained, train
@@ -61,6 +62,7 @@ class NeuralMJP(Assumptions):
         chosen = preset(self.preset, self.posterior) if self.config is None else self.config
         return chosen.changed(**(self.changes or {}))
 
+    @forgetting
     def train(
         self,
         data: TimeSeries,
