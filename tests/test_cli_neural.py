@@ -232,3 +232,38 @@ def test_changes_are_read_by_type():
 def test_changes_of_another_type(pair, words):
     with pytest.raises(InputError, match=words):
         read_changes([pair])
+
+
+class TestTensorBoard:
+    """The log of a training as event files."""
+
+    def log(self, folder, rows):
+        folder.mkdir()
+        known = {"objective": -3.0, "reconstruction": -2.0, "path_kl": 0.5, "initial_kl": 0.5}
+        lines = [json.dumps({"run": k, "step": step, **known, "theta": [0.1, -1.0]}) + "\n" for k, step in rows]
+        (folder / "log.jsonl").write_text("".join(lines))
+
+    def test_every_run_has_its_curves(self, run, tmp_path):
+        self.log(tmp_path / "fit", [(0, 50), (1, 50), (0, 100), (1, 100)])
+        with open(tmp_path / "fit" / "log.jsonl", "a") as file:
+            file.write('{"run": 0, "st')  # still being written
+        status, out, err = run("tensorboard", tmp_path / "fit")
+        assert (status, err) == (0, "")
+        assert "4 rounds" in out
+        for k in range(2):
+            (events,) = (tmp_path / "fit" / "tensorboard" / f"run-{k}").iterdir()
+            written = events.read_bytes()
+            for name in (b"objective", b"path_kl", b"log_parameters/1"):
+                assert name in written
+
+    def test_refused(self, run, tmp_path):
+        (tmp_path / "empty").mkdir()
+        status, _, err = run("tensorboard", tmp_path / "empty")
+        assert status == 2
+        assert "only a neural fit with --out keeps a log" in err
+        self.log(tmp_path / "fit", [(0, 50)])
+        with open(tmp_path / "fit" / "log.jsonl", "a") as file:
+            file.write("[]\n")
+        status, _, err = run("tensorboard", tmp_path / "fit")
+        assert status == 2
+        assert "line 2 is damaged" in err

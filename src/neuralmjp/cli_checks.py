@@ -1,4 +1,4 @@
-"""Commands that judge a model and choose one: arguments only, as in `cli`, which adds them to the others."""
+"""Commands that judge a model, choose one, and watch a training: arguments only; `cli` adds them to the others."""
 
 from pathlib import Path
 from typing import Annotated
@@ -77,7 +77,18 @@ def select(
     )
 
 
+def tensorboard(
+    *,
+    run: given.RunFolder,
+    out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Where to; else inside RUN.")] = None,
+) -> None:
+    """Export the log of a training, finished or not, to TensorBoard."""
+    from .commands import tensorboard as command
+
+    command.run(run, out)
+
+
 def add_to(app: typer.Typer) -> None:
-    """Make both commands of the application."""
-    for command in (validate, select):
+    """Make these commands of the application."""
+    for command in (validate, select, tensorboard):
         app.command()(command)
