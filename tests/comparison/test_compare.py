@@ -1,6 +1,8 @@
 """Methods side by side, each in a process of its own."""
 
 import json
+import subprocess
+import sys
 from itertools import pairwise
 
 import numpy as np
@@ -133,6 +135,14 @@ def test_where_the_only_series_began_says_nothing_of_what_is_held_out(channel):
     asked = Question(data.between(0.0, begins - 1), data.between(begins, 2000.0), data, 2, emission="gaussian")
     exact, hmm = (answer(name, asked).held_out for name in ("exact", "hmm"))
     assert exact == pytest.approx(hmm, abs=0.005)
+
+
+def test_memory_is_that_of_the_process_itself():
+    """Not that of whoever started it, here half a gigabyte more."""
+    ballast = np.ones(2**26)
+    code = "from neuralmjp.comparison.methods import peak_memory; print(peak_memory())"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert 50 < float(ended.stdout) < ballast.nbytes / 2**20
 
 
 def answers(*laws):

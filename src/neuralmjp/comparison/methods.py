@@ -5,6 +5,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,8 @@ from ..errors import InputError
 from ..fitted import FittedMJP
 from ..timeseries import TimeSeries
 from .answer import Answer
+
+STATUS = Path("/proc/self/status")
 
 
 @dataclass(frozen=True)
@@ -145,9 +148,16 @@ def answer(method: str, asked: Question) -> Answer:
     began = time.perf_counter()
     found = METHODS[method](asked)
     seconds = time.perf_counter() - began
+    return replace(found, seconds=seconds, megabytes=peak_memory())
+
+
+def peak_memory() -> float:
+    """The most memory that this process has held, in megabytes."""
+    if STATUS.exists():  # on Linux the other count begins with what the process held that started this one
+        (line,) = [line for line in STATUS.read_text().splitlines() if line.startswith("VmHWM:")]
+        return int(line.split()[1]) / 2**10
     unit = 2**20 if sys.platform == "darwin" else 2**10  # what the system counts memory in
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
-    return replace(found, seconds=seconds, megabytes=peak)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
 
 
 def from_process(fitted: FittedMJP, asked: Question) -> Answer:
