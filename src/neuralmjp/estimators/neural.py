@@ -21,6 +21,7 @@ from ..programs import forgetting
 from ..timeseries import TimeSeries
 from ..training.config import Config, PosteriorName, Preset, preset
 from ..training.run import Progress, Trained, train
+from ..training.trained import USED_UP
 from .assemble import assemble, unscaled
 from .assumptions import Assumptions
 
@@ -139,7 +140,9 @@ class NeuralMJP(Assumptions):
             seconds=trained.seconds,
         )
         told = tuple(word for word in fitted.warnings if not word.startswith(("the fit stopped after", "state ")))
-        fitted = replace(fitted, warnings=(*trained.warnings, *told))
+        # What the exact engine has carried to its top lacks no steps.
+        trained_words = (word for word in trained.warnings if not (self.refine and word.startswith(USED_UP)))
+        fitted = replace(fitted, warnings=(*trained_words, *told))
         return with_generated_spread(fitted, trained, self.seed) if generated and self.intervals else fitted
 
 

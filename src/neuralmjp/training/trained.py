@@ -22,6 +22,7 @@ from .networks import Evaluated, Networks, Setup
 from .problem import Problem, as_configured
 
 NO_BOUND = "training ended without a finite bound: lower the learning rate, or look for extreme values in the data"
+USED_UP = "training used up"
 
 
 class Restarts:
@@ -154,7 +155,8 @@ def conclude(
         seconds=seconds,
     )
     shown = occupancy[_lasting_order(problem.model, trained.parameters)]
-    return replace(trained, warnings=_warnings(shown, int(state.refused[best]), steps, bounds))
+    used_up = not settled and setup.config.decay_epochs == 0  # else steps are what ends it
+    return replace(trained, warnings=_warnings(shown, int(state.refused[best]), steps, bounds, used_up))
 
 
 def _lasting_order(model: Model, parameters: Parameters) -> Int[np.ndarray, "state"]:
@@ -164,12 +166,14 @@ def _lasting_order(model: Model, parameters: Parameters) -> Int[np.ndarray, "sta
     return (shown - shown.min()).astype(int)
 
 
-def _warnings(occupancy: np.ndarray, refused: int, steps: int, bounds: list[float]) -> tuple[str, ...]:
+def _warnings(occupancy: np.ndarray, refused: int, steps: int, bounds: list[float], used_up: bool) -> tuple[str, ...]:
     words = [
         f"state {k} is visited in {100 * occupancy[k]:.2g} % of the observations: it has collapsed; try more restarts, "
         "a curriculum or fewer states"
         for k in np.flatnonzero(occupancy < VISITED)
     ]
+    if used_up:
+        words.append(f"{USED_UP} all {steps} steps before the bound settled: give it more steps")
     if refused:
         words.append(f"{refused} of {steps} training steps were refused: their result was not finite")
     if len(bounds) > 1:
