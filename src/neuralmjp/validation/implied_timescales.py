@@ -47,6 +47,10 @@ class ImpliedTimescales:
         if grown.any():
             advice = "it grows where one looks less closely, as if a slow state were missing"
             return Verdict("timescales", False, f"{told}: {advice}")
+        fallen = self.timescales.upper[:, 0] < (1 - FLAT) * slowest[0]
+        if fallen.any():
+            advice = "it falls where one looks less closely, so that no jump process with these states explains all"
+            return Verdict("timescales", False, f"{told}: {advice}")
         return Verdict("timescales", True, f"{told}: it does not depend on how closely one looks")
 
 
