@@ -19,7 +19,7 @@ def validate(
     run: given.RunFolder,
     data: given.DataFile,
     simulations: Annotated[
-        int, typer.Option("--simulations", metavar="N", min=20, help="Simulated data sets behind the verdicts.")
+        int, typer.Option("--simulations", metavar="N", min=50, help="Simulated data sets behind the verdicts.")
     ] = 50,
     reading: given.Reading,
     seed: given.Seed = 0,

@@ -1,18 +1,23 @@
 """Checks of a fit pass where the model is right, and fail where it is wrong in the way that they ask about."""
 
+from dataclasses import replace
+
 import jax
 import numpy as np
 import pytest
 
 from neuralmjp import ExactMJP, InputError, TimeSeries, mjp
+from neuralmjp.mjp import Interval
 from neuralmjp.validation import (
     chapman_kolmogorov,
     implied_timescales,
+    pearson,
     plateau,
     predictive,
     residuals,
     thin_to_plateau,
 )
+from neuralmjp.validation.implied_timescales import ImpliedTimescales
 from neuralmjp.validation.verdict import band
 from validation.worlds import AGGREGATED, PLAIN, channel, fitted_to
 
@@ -54,7 +59,7 @@ def test_chapman_kolmogorov_of_states_that_are_seen_counts_them():
     states = mjp.simulate_states(PLAIN[0], times - times[:, :1], initial=[1.0, 0.0], key=jax.random.key(0))
     data = TimeSeries.from_arrays(times, states.astype(float))
     fitted = ExactMJP(2).fit(data)
-    found = chapman_kolmogorov(fitted, data, lag=1.0, n_lags=2, simulations=20)
+    found = chapman_kolmogorov(fitted, data, lag=1.0, n_lags=2)
     apart = times[0][None] - times[0][:, None]
     for k, lag in enumerate(found.lags):
         nearest = np.abs(apart - lag).argmin(1)
@@ -143,6 +148,17 @@ def test_timescales_that_grow_with_thinning():
     assert found.verdict.passed is False
 
 
+@pytest.mark.parametrize(("last", "passed"), [(0.034, False), (0.046, True), (0.063, False)])
+def test_timescales_that_drift_away_from_the_first(last, passed):
+    """Each step is small, and all of them together are not; known to 10 %, so that chance does not explain it."""
+    slowest = np.geomspace(0.0486, last, 5)[:, None]
+    found = ImpliedTimescales(np.array([1, 2, 5, 10, 20]), Interval(slowest, 0.9 * slowest, 1.1 * slowest), "s")
+    assert found.plateau == 1
+    assert found.verdict.passed is passed
+    unsure = replace(found, timescales=Interval(slowest, 0.5 * slowest, 2 * slowest))
+    assert unsure.verdict.passed is True
+
+
 def test_band():
     """Rank of the largest deviation; places that no simulation knows are passed over."""
     rng = np.random.default_rng(0)
@@ -158,5 +174,6 @@ def test_band():
 
 def test_what_cannot_be_checked_is_said():
     fitted, data = fitted_to("right")
-    with pytest.raises(InputError, match="at least 2 simulations"):
-        predictive(fitted, data, simulations=1)
+    for check in (predictive, chapman_kolmogorov, pearson):
+        with pytest.raises(InputError, match=r"49 simulations cannot reject a model.* at least 50"):
+            check(fitted, data, simulations=49)

@@ -20,7 +20,7 @@ def recording(tmp_path):
 def test_validate(run, recording, tmp_path):
     folder, figures, result = tmp_path / "run", tmp_path / "figures", tmp_path / "checks.json"
     assert run("fit", recording, "--states", 2, "--restarts", 1, "--out", folder).status == 0
-    ended = run("validate", folder, recording, "--simulations", 20, "--out", figures, "--json", result)
+    ended = run("validate", folder, recording, "--simulations", 50, "--out", figures, "--json", result)
     assert ended.status == 0
     checks = {one["check"]: one for one in json.loads(result.read_text())["checks"]}
     assert set(checks) == {
@@ -43,7 +43,7 @@ def test_validate_a_panel(run, tmp_path):
     write(data, tmp_path / "people.csv")
     ExactMJP(3, mask=(ILL > 0).astype(int)).fit(data).save(tmp_path / "run")
     figures = tmp_path / "figures"
-    ended = run("validate", tmp_path / "run", tmp_path / "people.csv", "--simulations", 20, "--out", figures)
+    ended = run("validate", tmp_path / "run", tmp_path / "people.csv", "--simulations", 50, "--out", figures)
     assert ended.status == 0
     assert "prevalence" in ended.out
     assert "Pearson" in ended.out
@@ -60,6 +60,10 @@ def test_select(run, recording, tmp_path):
     assert found["n_states"] == 2
     assert [one["n_states"] for one in found["candidates"]] == [2, 3]
     assert FittedMJP.load(folder).n_states == 2
+
+
+def test_validate_refuses_too_few_simulations(run, recording, tmp_path):
+    assert_refused(run("validate", tmp_path, recording, "--simulations", 49), "--simulations")
 
 
 def test_select_refuses(run, recording):

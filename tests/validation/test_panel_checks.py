@@ -50,7 +50,7 @@ def test_a_right_model_of_people():
     data = people()
     fitted = ExactMJP(3, mask=(ILL > 0).astype(int)).fit(data)
     assert prevalence(fitted, data).verdict.passed
-    found = pearson(fitted, data, simulations=20)
+    found = pearson(fitted, data, simulations=50)
     assert found.p_value > 0.05
     np.testing.assert_allclose(found.observed.sum(-1), found.expected.sum(-1))
 
@@ -68,7 +68,7 @@ def test_people_of_two_kinds_are_seen():
 def test_deaths_at_known_times_are_given_a_visit():
     data = people(60)
     fitted = ExactMJP(3, mask=(ILL > 0).astype(int), panel=Panel(exact_entry=3)).fit(data)
-    found = pearson(fitted, data, simulations=5)
+    found = pearson(fitted, data, simulations=50)
     assert found.observed.sum() == data.n_observations - len(data)
     assert 0 < found.p_value <= 1
 

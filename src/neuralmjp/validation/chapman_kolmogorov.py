@@ -20,7 +20,7 @@ from ..mjp import Interval, stationary_distribution, transition_matrix
 from ..mjp.interval import LEVEL
 from ..mjp.precision import in_double_precision
 from ..timeseries import TimeSeries
-from .verdict import REJECTED, Verdict, band
+from .verdict import REJECTED, Verdict, band, require_enough
 
 MOST_PAIRS = 20_000
 NEAR = 0.2  # pairs whose distance differs from a lag by less than this share of it belong to it
@@ -82,10 +82,11 @@ def chapman_kolmogorov(
 
     Args:
         lag: if not given, so many median gaps that the last lag is about three times the slowest timescale.
-        simulations: data sets from the fitted process, behind standard errors and p-value.
+        simulations: data sets from the fitted process, behind standard errors and p-value; at least 50.
     """
     if fitted.panel.exact_entry is not None or fitted.emission.hidden_level:
         raise InputError("the test needs observation times that do not depend on the states, and an emission of states")
+    require_enough(simulations)
     if lag is None:
         gap, slowest = float(np.median(data.gaps)), float(np.max(fitted.timescales.mean))
         times = FARTHEST * slowest / n_lags / gap if np.isfinite(slowest) else 1.0

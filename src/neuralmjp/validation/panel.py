@@ -21,7 +21,7 @@ from ..mjp.precision import in_double_precision
 from ..mjp.structure import closed_classes
 from ..priors import rates_of
 from ..timeseries import TimeSeries
-from .verdict import REJECTED, Verdict
+from .verdict import REJECTED, Verdict, require_enough
 
 SAMPLES = 200  # of the rates
 GROUPS = 4  # of gaps, from short to long
@@ -165,6 +165,7 @@ def pearson(fitted: FittedMJP, data: TimeSeries, *, simulations: int = 100, seed
     at the same times and fitted again. A state that is entered at a known time is first given the visit at which it
     would have been found: a gap drawn from the longer ones of the data.
     """
+    require_enough(simulations)
     emission = labels_of(fitted)
     rng = np.random.default_rng(seed)
     visits = _as_visits(fitted, data, rng)

@@ -10,7 +10,7 @@ from ..exact.alternatives import resimulated
 from ..fitted import FittedMJP
 from ..mjp.precision import in_double_precision
 from ..timeseries import TimeSeries
-from .verdict import REJECTED, Band, Verdict, band
+from .verdict import REJECTED, Band, Verdict, band, require_enough
 
 BINS = 40
 PLACES = 12  # at which dwell times and correlations are compared
@@ -78,8 +78,7 @@ def predictive(fitted: FittedMJP, data: TimeSeries, *, simulations: int = 50, se
     """
     if fitted.panel.exact_entry is not None:
         raise InputError("the model cannot simulate exact times of entry: look at prevalence and Pearson's test")
-    if simulations < 2:
-        raise InputError(f"a band needs at least 2 simulations, got {simulations}")
+    require_enough(simulations)
     runs = [resimulated(fitted, data, seed=seed + k + 1) for k in range(simulations)]
     lags = _lags(data)
     edges = np.stack([_edges(column) for column in data.values.T])

@@ -5,9 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
+from ..errors import InputError
 from ..mjp.interval import LEVEL
 
-REJECTED = 0.02  # a p-value below this speaks against the model; 50 simulations can just say so
+REJECTED = 0.02  # a p-value below this speaks against the model
+FEWEST_SIMULATIONS = 50  # the smallest p-value is 1 / (1 + simulations): fewer could never speak against it
 NARROWEST = 1e-6  # spread of simulations that all agree; shares and correlations are of order one
 
 
@@ -38,6 +40,15 @@ class Band:
         known = ~np.isnan(self.deviations)
         beyond = (self.observed < self.lower) | (self.observed > self.upper)
         return float(beyond[known].mean()) if known.any() else 0.0
+
+
+def require_enough(simulations: int) -> None:
+    """Raise unless so many simulations can speak against a model at all."""
+    if simulations < FEWEST_SIMULATIONS:
+        raise InputError(
+            f"{simulations} simulations cannot reject a model, whatever the data: "
+            f"ask for at least {FEWEST_SIMULATIONS} simulations"
+        )
 
 
 def band(observed: Float[np.ndarray, "curve place"], simulated: Float[np.ndarray, "run curve place"]) -> Band:
