@@ -103,8 +103,23 @@ def run_em(
     gaps = np.asarray(evidence.gaps)
     for _ in range(iterations):
         halving = halving_needed(np.asarray(rates_of(model.rate_model, parameters.rates)), gaps)
-        parameters, values = _many_steps(model, parameters, evidence, aligned, halving)
+        ahead, values = _many_steps(model, parameters, evidence, aligned, halving)
+        parameters = _where_finite(ahead, parameters)
         history.append(np.asarray(values))
-        if len(history) > 2 and (np.abs(history[-1] - history[-2]) < tolerance).all():
+        if len(history) > 2 and _at_rest(history[-2], history[-1], tolerance):
             break
     return EMResult(parameters, np.array(history))
+
+
+def _where_finite(ahead: Parameters, before: Parameters) -> Parameters:
+    """New parameters; a start to which the data are impossible has no new rates, and stays where it was."""
+    sound = np.isfinite(np.asarray(ahead.rates)).all(-1)
+    if sound.all():
+        return ahead
+    return jax.tree.map(lambda a, b: jnp.where(sound.reshape(-1, *(1,) * (a.ndim - 1)), a, b), ahead, before)
+
+
+def _at_rest(before: Float[np.ndarray, "start"], now: Float[np.ndarray, "start"], tolerance: float) -> bool:
+    """No start gains any more, those apart to which the data are impossible."""
+    possible = np.isfinite(before) & np.isfinite(now)
+    return bool((np.abs(now[possible] - before[possible]) < tolerance).all())

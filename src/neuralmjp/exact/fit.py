@@ -27,7 +27,7 @@ from .packing import Packing
 from .reseed import reseeded
 from .settle import TRIAL, kernels_shown, settled, with_densities
 from .slowness import slowest_times
-from .starts import em_emission, refined, starting_point
+from .starts import HIDDEN_RESTARTS, em_emission, labellings, refined, starting_point
 from .transitions import halving_needed
 
 EM_ITERATIONS = 60
@@ -104,7 +104,7 @@ def fit(
     n_states = model.rate_model.n_states
     if start is None:
         starts = _starts(data, model, panel, scaling, restarts, seed)
-        found, reached, rates = _em(data, model, panel, scaling, starts, progress)
+        found, reached, rates = _em(data, model, panel, scaling, starts, progress, restarts)
     else:
         found, reached, rates = standardised(model, start, scaling), np.array([]), None
     laid = observed(data, model, scaling, panel)
@@ -156,16 +156,26 @@ def objective(model: Model, packing: Packing, laid: Observed, theta: Float[np.nd
 def _starts(
     data: TimeSeries, model: Model, panel: Panel, scaling: Scaling, restarts: int, seed: int
 ) -> list[Parameters]:
-    """The deterministic start, then random ones."""
+    """The deterministic start in every numbering of its states that matters, then random ones."""
     values = (emission_values(model.emission, data.values, panel) - scaling.shift) / scaling.scale
     rate_model = model.rate_model
+    emission = em_emission(model.emission, not np.isnan(values).any()) or model.emission
+    ways = [(None, order) for order in _labellings(model, panel)]
+    ways += [(np.random.default_rng((seed, k)), None) for k in range(1, restarts)]
     starts = []
-    for k in range(restarts):
-        rng = None if k == 0 else np.random.default_rng((seed, k))
-        emission = em_emission(model.emission, not np.isnan(values).any()) or model.emission
-        params, rates = starting_point(data, emission, values, rate_model.allowed, rng)
+    for rng, order in ways:
+        params, rates = starting_point(data, emission, values, rate_model.allowed, rng, order)
         starts.append(Parameters(_free(rate_model).nearest(rates), params, np.zeros(rate_model.n_states)))
     return starts
+
+
+def _labellings(model: Model, panel: Panel) -> list[np.ndarray | None]:
+    """Numberings of the states to start from: one where their names are known, or EM cannot choose among them."""
+    emission = model.emission
+    named = getattr(emission, "labelled", False) or getattr(emission, "named_states", False) or panel != Panel()
+    if named or levels_of(emission) is not None or emission.by_em_alone:
+        return [None]
+    return [None, *labellings(model.rate_model.allowed, model.given)[1:]]
 
 
 def _free(rate_model) -> FreeRates:
@@ -176,21 +186,27 @@ def _free(rate_model) -> FreeRates:
 
 
 def _em(
-    data: TimeSeries, model: Model, panel: Panel, scaling: Scaling, starts: list[Parameters], progress: Progress
+    data: TimeSeries,
+    model: Model,
+    panel: Panel,
+    scaling: Scaling,
+    starts: list[Parameters],
+    progress: Progress,
+    restarts: int,
 ) -> tuple[Parameters, Float[np.ndarray, "start"], Float[np.ndarray, "start state state"] | None]:
     """Run EM from all starts as one batch and keep the best, in the model's own parameters.
 
-    Also the log-likelihood and the rates that each start came to.
+    Also the log-likelihood and the rates that each start came to; the numberings of one start count as one.
     """
     if model.emission.by_em_alone:
         return _em_alone(data, model, panel, scaling, starts, progress)
     emission = em_emission(model.emission, not np.isnan(data.values).any())
-    close = getattr(emission, "labelled", False) and (len(starts) == 1 or getattr(emission, "is_exact", False))
+    close = getattr(emission, "labelled", False) and (restarts == 1 or getattr(emission, "is_exact", False))
     if emission is None or close:  # no closed form, or what the labels say is close already
         best, reached, each = starts[0], np.array([]), None
     else:
         progress("EM", 0.0)
-        some = _subset(data, EM_OBSERVATIONS)
+        some = _subset(data, min(EM_OBSERVATIONS * max(restarts, HIDDEN_RESTARTS) // len(starts), EM_OBSERVATIONS))
         simple = model._replace(rate_model=_free(model.rate_model), emission=emission, rate_prior=None)
         laid = make_evidence(some, emission, model.rate_model.n_states, scaling, panel)
         stacked = jax.tree.map(lambda *leaves: jnp.stack([jnp.asarray(x, float) for x in leaves]), *starts)
@@ -206,6 +222,9 @@ def _em(
             require_possible(Prepared(simple, jax.tree.map(lambda x: x[0], stacked), laid), some)
         best = jax.tree.map(lambda x: np.asarray(x)[int(np.nanargmax(reached))], result.parameters)
         each = np.asarray(rates_of(simple.rate_model, np.asarray(result.parameters.rates)))
+        numberings = len(starts) - restarts + 1
+        told = [int(np.nan_to_num(reached[:numberings], nan=-np.inf).argmax()), *range(numberings, len(starts))]
+        reached, each = reached[told], each[told]
     rates = np.asarray(rates_of(_free(model.rate_model), best.rates))
     params = refined(model.emission, best.emission, float(np.median(data.gaps)))
     return Parameters(model.rate_model.nearest(rates), params, best.initial), reached, each

@@ -1,13 +1,23 @@
 """Starting values, so that nobody ever has to give any."""
 
 from functools import partial
+from itertools import permutations
 from typing import Any
 
 import jax
 import numpy as np
 from jaxtyping import Float, Int
 
-from ..emissions import Categorical, Emission, FullGaussian, Gaussian, NeuralGaussian, Observations, OrnsteinUhlenbeck
+from ..emissions import (
+    Categorical,
+    Emission,
+    FullGaussian,
+    Gaussian,
+    NeuralGaussian,
+    Observations,
+    OrnsteinUhlenbeck,
+    reordered,
+)
 from ..emissions.dictionary import Dictionary
 from ..emissions.diffusion import Diffusion
 from ..emissions.emission import Params
@@ -16,6 +26,7 @@ from ..timeseries import TimeSeries
 from .metastable import Start, metastable_start
 
 HIDDEN_RESTARTS = 5
+MOST_RELABELLED = 4  # states of which every numbering is tried; 24 starts
 RANDOM_FACTOR = 0.7  # standard deviation of the log factor by which a random start varies each rate
 
 
@@ -31,18 +42,45 @@ def starting_point(
     values: Float[np.ndarray, "row feature"],
     allowed: np.ndarray,
     rng: np.random.Generator | None,
+    order: Int[np.ndarray, "state"] | None = None,
 ) -> Start:
     """Parameters of the emission and rates to start from, varied at random if `rng` is given.
 
     Args:
         values: of the data, as the emission reads them.
         allowed: (K, K), which jumps may happen.
+        order: which of the emission's own states each state begins as, if not in its order.
     """
     params = emission.start(values, len(allowed), rng)
+    if order is not None:
+        params = reordered(params, order)
     if isinstance(emission, Dictionary):
         return metastable_start(data, emission, params, values, allowed, rng)
     states = nearest_states(emission, params, values)
     return Start(params, crude_rates(data, states, allowed, rng))
+
+
+def labellings(allowed: np.ndarray, given: tuple[float, ...] | None) -> list[Int[np.ndarray, "state"]]:
+    """Ways to number a start's states that differ in what they may do; the first leaves them as they are.
+
+    Where every jump may happen there is no other; of more than a few states only random starts try others.
+
+    >>> [order.tolist() for order in labellings(np.array([[0, 1], [0, 0]]), None)]
+    [[0, 1], [1, 0]]
+    >>> len(labellings(np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]]), None))
+    3
+    """
+    n = len(allowed)
+    law = np.zeros(n) if given is None else np.array(given)
+    if n > MOST_RELABELLED or allowed[~np.eye(n, dtype=bool)].all():
+        return [np.arange(n)]
+    found: dict[bytes, np.ndarray] = {}
+    for each in permutations(range(n)):
+        order = np.array(each)
+        # New state k begins as old state order[k]: the old states then jump as the mask, turned back, says.
+        back = np.argsort(order)
+        found.setdefault(allowed[np.ix_(back, back)].tobytes() + law[back].tobytes(), order)
+    return list(found.values())
 
 
 def crude_rates(

@@ -36,15 +36,16 @@ class Halving(NamedTuple):
 
 def halving_needed(rates: Float[np.ndarray, "*batch state state"], gaps: Float[np.ndarray, "gap"]) -> Halving:
     """For rates of this size and gaps in increasing order."""
-    jumps = float(rates.sum(-1).max()) * gaps
+    fastest = float(rates.sum(-1).max())
+    if not fastest * float(gaps[-1]) <= JUMPS * 2**MOST_HALVINGS:
+        raise InputError(
+            f"the fastest rate makes {fastest * float(gaps[-1]):.0e} jumps in the longest gap of {gaps[-1]:g}: "
+            "leave out the longest gaps, or start from slower rates"
+        )
+    jumps = fastest * gaps
     times = math.ceil(math.log2(max(float(jumps[-1]), JUMPS) / JUMPS))
     if times == 0:
         return Halving(0, 0)
-    if times > MOST_HALVINGS:
-        raise InputError(
-            f"the fastest rate makes {jumps[-1]:.0e} jumps in the longest gap of {gaps[-1]:g}: "
-            "leave out the longest gaps, or start from slower rates"
-        )
     eighth = -(-len(gaps) // 8)
     n_long = int((jumps > JUMPS).sum())
     return Halving(min(-(-n_long // eighth) * eighth, len(gaps)), times + times % 2)
