@@ -10,6 +10,7 @@ from ..emissions import Categorical
 from ..mjp import stationary_distribution
 from ..mjp.interval import LEVEL, Interval
 from ..priors import FreeRates, ParametricRates, ReversibleRates, rates_of
+from .doubts import hardly_determined, hardly_there
 from .fit import ExactFit
 from .information import Information
 from .reseed import VISITED
@@ -103,12 +104,14 @@ def warnings_of(fit: ExactFit, information: Information | None) -> tuple[str, ..
     if not fit.converged:
         words.append(f"the fit {fit.message}")
     if not isinstance(fit.model.emission, Categorical):  # labels name their states, and after death nobody looks
-        time = np.asarray(fit.objective(fit.theta).time)
+        top = fit.objective(fit.theta)
+        time = np.asarray(top.time)
         for k in np.flatnonzero(time < VISITED * time.sum()):
             share = 100 * max(float(time[k] / time.sum()), 0.0)
             words.append(
                 f"state {k} holds {share:.1g} % of the time: it has collapsed, or is very rare; try fewer states"
             )
+        words += hardly_there(fit, top, thoroughly=information is not None)
     if information is not None:
         for k in information.absent.which:
             words.append(f"no sign of the jump {fit.model.rate_model.names[k]}: its rate is given as an upper limit")
@@ -117,6 +120,7 @@ def warnings_of(fit: ExactFit, information: Information | None) -> tuple[str, ..
         rest = np.delete(information.unidentified, fit.packing.rates)
         if rest.any():
             words.append(f"the data do not determine {int(rest.sum())} numbers of the emission or the initial law")
+        words += hardly_determined(fit, information)
     if len(fit.restarts) > 1:
         best = np.nanmax(fit.restarts)
         same = int((fit.restarts > best - 1.0).sum())
