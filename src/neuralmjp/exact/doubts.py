@@ -41,9 +41,8 @@ def hardly_there(fit: ExactFit, top: Height, thoroughly: bool) -> list[str]:
     """Warnings about hidden states that the data may not hold at all; thoroughly: one state is tried for all."""
     words = []
     if (jumps := float(top.jumps.sum())) < FEWEST_JUMPS:
-        words.append(
-            f"fewer than {FEWEST_JUMPS:g} jumps are expected in all the data ({jumps:.2g}): rates need a longer recording"
-        )
+        few = f"fewer than {FEWEST_JUMPS:g} jumps are expected in all the data ({jumps:.2g})"
+        words.append(f"{few}: rates need a longer recording")
     words += _close_together(fit, top)
     gain = _gain_over_one_state(fit, top) if thoroughly else None
     if gain is not None and gain < 0:
