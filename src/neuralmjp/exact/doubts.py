@@ -32,7 +32,7 @@ def hardly_determined(fit: ExactFit, information: Information) -> list[str]:
         return []
     names = ", ".join(np.array(fit.model.rate_model.names)[wide])
     return [
-        f"the data hardly determine the rate {names}: the interval spans more than a factor of {WIDEST:g}; "
+        f"the data hardly determine {names}: the interval spans more than a factor of {WIDEST:g}; "
         "where jumps are faster than the samples only faster sampling helps, else more data"
     ]
 
