@@ -11,6 +11,7 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 
 import hypothesis
 import jax
+import numpy as np
 import pytest
 from jaxtyping import install_import_hook
 
@@ -21,6 +22,7 @@ hypothesis.settings.register_profile("patient", deadline=None)  # a busy machine
 hypothesis.settings.load_profile("patient")
 install_import_hook("neuralmjp", "strict.check")
 
+PRINTING = np.get_printoptions()
 SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 
@@ -29,6 +31,13 @@ def _forgotten_programs():
     """Compiled programs go with their module: thousands in one process exhaust its memory maps, and it crashes."""
     yield
     jax.clear_caches()
+
+
+@pytest.fixture(autouse=True)
+def _usual_printing():
+    """Some packages change how everybody's arrays are printed as soon as they are imported."""
+    with np.printoptions(**PRINTING):
+        yield
 
 
 @pytest.fixture
