@@ -18,6 +18,7 @@ from .exact.evidence import Panel
 from .exact.model import Model, Parameters
 from .fitted import FittedMJP
 from .mjp import Interval
+from .mjp.interval import interval_or_unknown
 from .npz_files import read_npz
 from .priors import FreeRates, ParametricRates, RateModel, ReversibleRates
 from .shapes import require_shape
@@ -50,8 +51,7 @@ def plain(value: Any) -> Any:
 
 def summary(fitted: FittedMJP) -> dict[str, Any]:
     """The result as the command line's JSON: every quantity with mean, lower and upper, in the data's time unit."""
-    unknown = np.full_like(fitted.rates, np.nan)
-    rates = fitted.intervals.get("rates", Interval(fitted.rates, unknown, unknown))
+    rates = interval_or_unknown(fitted.intervals, "rates", fitted.rates)
     result: dict[str, Any] = {
         "engine": fitted.engine,
         "posterior": fitted.posterior,
@@ -87,9 +87,8 @@ def summary(fitted: FittedMJP) -> dict[str, Any]:
             for k, name in enumerate(fitted.model.rate_model.names)
         }
     for name, entry in fitted.emission.natural(fitted.parameters.emission).items():
-        value = np.asarray(entry.value)
-        unknown = np.full_like(value, np.nan)
-        result["emission"][name] = _entry(fitted.intervals.get(f"emission.{name}", Interval(value, unknown, unknown)))
+        found = interval_or_unknown(fitted.intervals, f"emission.{name}", np.asarray(entry.value))
+        result["emission"][name] = _entry(found)
     return plain(result)
 
 

@@ -13,7 +13,7 @@ from .emissions.readings import Readings
 from .errors import InputError
 from .exact.lattice_decode import DecodedCounts, Forecast, decoded, forecast
 from .exact.lattice_likelihood import Likelihood
-from .mjp.interval import Interval
+from .mjp.interval import Interval, interval_or_unknown
 from .mjp.precision import in_double_precision
 from .systems import ReactionNetwork
 from .timeseries import TimeSeries
@@ -68,6 +68,15 @@ class FittedNetwork:
     def reactions_of(self, constant: str) -> str:
         """Those that a constant governs, as they are written."""
         return "; ".join(str(one) for one in self.network.reactions if one.constant == constant)
+
+    @in_double_precision
+    def noise_intervals(self) -> dict[str, Interval]:
+        """Every number that describes the noise; known ones, and those of a fit without intervals, have no ends."""
+        known = {} if self.readings.fixed is not None else self.intervals
+        return {
+            name: interval_or_unknown(known, f"emission.{name}", np.asarray(entry.value, dtype=float))
+            for name, entry in self.readings.natural(self.noise).items()
+        }
 
     @property
     def observed_network(self) -> ReactionNetwork:

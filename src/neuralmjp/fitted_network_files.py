@@ -10,7 +10,7 @@ from .emissions.readings import Readings
 from .errors import InputError
 from .fitted_files import ESTIMATE, check_arrays, plain, read_folder, versions, write_folder
 from .fitted_network import FittedNetwork
-from .mjp.interval import Interval
+from .mjp.interval import Interval, interval_or_unknown
 from .shapes import require_shape
 from .systems import Reaction, ReactionNetwork
 
@@ -27,13 +27,9 @@ SHAPE = ESTIMATE | {"initial": str, "truncated": (float, None), "at_edge": dict,
 
 def summary(fitted: FittedNetwork) -> dict[str, Any]:
     """The result as the command line's JSON: every quantity with mean, lower and upper, in the data's time unit."""
-    unknown = np.full(len(fitted.names), np.nan)
-    found = fitted.intervals.get("parameters", Interval(fitted.constants, unknown, unknown))
+    found = interval_or_unknown(fitted.intervals, "parameters", fitted.constants)
     emission: dict[str, Any] = {"name": fitted.readings.noise}
-    for name, entry in fitted.readings.natural(fitted.noise).items():
-        value = np.asarray(entry.value, dtype=float)
-        nothing = np.full_like(value, np.nan)
-        interval = fitted.intervals.get(f"emission.{name}", Interval(value, nothing, nothing))
+    for name, interval in fitted.noise_intervals().items():
         emission[name] = {"mean": interval.mean, "lower": interval.lower, "upper": interval.upper}
     return plain(
         {

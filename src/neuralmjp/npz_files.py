@@ -77,12 +77,17 @@ class NpzFile:
         except (*BROKEN, ValueError, UnicodeDecodeError, IndexError):
             raise DamagedFile(f"{self._path}: {advice}") from None
         size, unpacked = os.fstat(self._file.fileno()).st_size, sum(one.file_size for one in members)
-        if unpacked > max(SMALL, MOST_PACKED * size) or len(members) > MOST_MEMBERS:
+        if is_trap(size, unpacked) or len(members) > MOST_MEMBERS:
             raise DamagedFile(
                 f"{self._path}: {size} bytes would unpack to {unpacked} in {len(members)} arrays; "
                 "save it with numpy.savez, which does not compress"
             )
         return {one.filename.removesuffix(".npy"): one for one in members}
+
+
+def is_trap(size: int, unpacked: int) -> bool:
+    """Whether a file of so many bytes unpacks to a size that no data have."""
+    return unpacked > max(SMALL, MOST_PACKED * size)
 
 
 def _checked(stream: Any, size: int, where: str) -> np.dtype:

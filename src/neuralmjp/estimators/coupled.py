@@ -13,9 +13,8 @@ from ..emissions.emission import Params
 from ..emissions.readings import Readings
 from ..exact.lattice_fit import located
 from ..exact.lattice_start import crude_start
-from ..exact.report import Z
 from ..fitted_network import FittedNetwork
-from ..mjp.interval import LEVEL, Interval
+from ..mjp.interval import LEVEL, Interval, Z
 from ..priors.generator import GeneratorParameters
 from ..systems import ReactionNetwork
 from ..timeseries import TimeSeries

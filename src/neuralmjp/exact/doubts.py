@@ -7,9 +7,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
-from scipy.stats import norm
 
-from ..mjp.interval import LEVEL
+from ..mjp.interval import Z
 from .evidence import Laid
 from .fit import ExactFit, Height
 from .information import Information
@@ -20,7 +19,6 @@ FEWEST_JUMPS = 2.0  # expected in all the data
 CLOSEST = 1.0  # noise widths between two levels
 ALIKE = 2.0  # a factor between the spreads of two states, above which the spread tells them apart
 COLLAPSED = 0.02  # spread of a state, relative to that of the others, that no noise has
-Z = float(norm.isf((1 - LEVEL) / 2))
 POOLING = 10  # steps to the one state that stands for all
 
 

@@ -6,11 +6,10 @@ import numpy as np
 from jaxtyping import Float
 
 from ..errors import InputError
-from ..mjp.interval import Interval
+from ..mjp.interval import Interval, Z
 from ..mjp.precision import in_double_precision
 from .information import ALLOWED_LOSS, Absent, Information
 from .lattice_fit import LatticeFit
-from .report import Z
 
 STEP = 1e-4  # of a finite difference
 # A direction along which the log-likelihood bends by less than this many nats per squared unit teaches nothing.

@@ -4,11 +4,10 @@ import jax
 import numpy as np
 from jaxtyping import Float
 from scipy.special import expit
-from scipy.stats import norm
 
 from ..emissions import Categorical
 from ..mjp import stationary_distribution
-from ..mjp.interval import LEVEL, Interval
+from ..mjp.interval import Interval, Z
 from ..priors import FreeRates, ParametricRates, ReversibleRates, rates_of
 from .doubts import hardly_determined, hardly_there
 from .fit import ExactFit
@@ -16,7 +15,6 @@ from .information import Information
 from .reseed import VISITED
 
 N_SAMPLES = 1000
-Z = float(norm.isf((1 - LEVEL) / 2))
 
 
 def rate_samples_of(

@@ -14,7 +14,6 @@ from jaxtyping import Float
 
 from ..estimators import NetworkMJP, NeuralMJP
 from ..systems import lotka_volterra, paper_dataset
-from ..timeseries import TimeSeries
 from ..training.config import Preset
 from . import dfr
 from . import lotka_volterra as predators
@@ -147,7 +146,7 @@ def collapse_table(size: Size, preset: Preset, runs: int, seed: int, told: Told)
                 changes={**size.paper, **shorter},
             )
             found = by_networks(estimator, data, told.next(f"{system}, {name}"))
-            lines.append(Line(name, _collapse(found, data), found.seconds, found.message))
+            lines.append(Line(name, _collapse(found), found.seconds, found.message))
         rows.append(Row(system, tuple(lines)))
     return ResultTable(
         "Index collapse by schedule, the paper's posterior",
@@ -158,9 +157,8 @@ def collapse_table(size: Size, preset: Preset, runs: int, seed: int, told: Told)
     )
 
 
-def _collapse(found: Runs, data: TimeSeries) -> dict[str, Number]:
-    rarest = [float(one.predict_proba(data).mean(0).min()) for one in found.models]
-    return {"collapsed": Number(found.collapsed, None, 0), "rarest": Number(float(np.median(rarest)), None, 3)}
+def _collapse(found: Runs) -> dict[str, Number]:
+    return {"collapsed": Number(found.collapsed, None, 0), "rarest": Number(float(np.median(found.rarest)), None, 3)}
 
 
 def _shrunk(value: Any, times: int) -> Any:

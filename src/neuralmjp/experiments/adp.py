@@ -91,17 +91,26 @@ def run(
         f"cosines, {stopped(size.paper)}; tilted and exact: von Mises kernels on the torus, shared by all states; "
         "exact: one fit, its start is not random"
     )
+    # Found once for each model, by identity: it takes a pass over all frames.
+    positive = {
+        id(one): of_positive_phi(angles, one)
+        for methods in found.values()
+        for runs in methods.values()
+        for one in runs.models
+    }
     tables = [
         table_of("Stationary law, largest first", STATES, LAWS, law_of, 3, found, note),
         table_of("Relaxation times (ns)", SCALES, TIMES, scales_of, 4, found, note),
-        table_of("Mean first-passage time (ns)", (INTO,), PASSAGE, partial(into_positive_phi, angles), 1, found, note),
+        table_of(
+            "Mean first-passage time (ns)", (INTO,), PASSAGE, partial(into_positive_phi, positive), 1, found, note
+        ),
     ]
     if SIX in found:
         six = found[SIX]
         tables += [
             matrix_table("Rates of the six-state model (per ns)", RATES, rates_of, 2, six, note),
             matrix_table("Mean first-passage times of the six-state model (ns)", PASSAGES, passages_of, 3, six, note),
-            stability_table(six, angles),
+            stability_table(six, positive),
         ]
     best = {row: methods[EXACT].models[0] for row, methods in found.items()}
     figures = {f"adp-{ROWS[row]}-states": partial(drawn, angles, model) for row, model in best.items()}
@@ -168,9 +177,9 @@ def of_positive_phi(angles: TimeSeries, fitted: FittedMJP) -> Int[np.ndarray, "s
     return np.flatnonzero((share > 0.5) & (total > VISITED_FRAMES))
 
 
-def into_positive_phi(angles: TimeSeries, fitted: FittedMJP) -> list[float]:
+def into_positive_phi(by_model: dict[int, Int[np.ndarray, "some"]], fitted: FittedMJP) -> list[float]:
     """From the states of negative phi, weighted by their law, into those of positive phi; NaN if there are none."""
-    positive = of_positive_phi(angles, fitted)
+    positive = by_model[id(fitted)]
     others = np.setdiff1d(np.arange(fitted.n_states), positive)
     if not positive.size or not others.size:
         return [float("nan")]
@@ -208,12 +217,12 @@ def matrix_table(
     return ResultTable(title, STATES, tuple(rows), f"states in the order of their law, in every run; {note}")
 
 
-def stability_table(methods: dict[str, Runs], angles: TimeSeries) -> ResultTable:
+def stability_table(methods: dict[str, Runs], positive: dict[int, Int[np.ndarray, "some"]]) -> ResultTable:
     """Every run, and whether the two states of positive phi are apart in it."""
 
     def line(k: int, fitted: FittedMJP) -> Line:
         numbers = {name: Number(x, None, 4) for name, x in zip(SCALES, scales_of(fitted), strict=True)}
-        apart = len(of_positive_phi(angles, fitted)) > 1
+        apart = len(positive[id(fitted)]) > 1
         return Line(str(k), numbers | {APART: Number(float(apart), None, 0)})
 
     rows = [Row("published", STABILITY)]

@@ -15,14 +15,14 @@ from ..emissions.readings import Readings
 from ..estimators import NetworkMJP
 from ..estimators.coupled import N_GENERATED, fitted_by_networks
 from ..fitted_network import FittedNetwork
-from ..mjp.interval import Interval
+from ..mjp.interval import Interval, Z
 from ..mjp.precision import in_double_precision
 from ..priors.generator import GeneratorParameters
 from ..timeseries import TimeSeries
 from ..training.coupled import CoupledTrained
 from ..training.trained import alone
 from ..validation import accuracy
-from .runs import Z, held_out_terms
+from .runs import held_out_terms
 from .tables import Progress
 
 Laws = tuple[Float[np.ndarray, "observation _"], ...]  # one table per species

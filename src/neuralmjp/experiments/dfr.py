@@ -17,6 +17,7 @@ from jaxtyping import Float
 from ..errors import InputError
 from ..estimators import ExactMJP, NeuralMJP
 from ..fitted import FittedMJP
+from ..mjp.interval import Z
 from ..priors import ParametricRates
 from ..priors.generator import GeneratorParameters
 from ..systems import FlashingRatchet, paper_dataset
@@ -24,7 +25,7 @@ from ..timeseries import TimeSeries
 from ..training.config import Preset
 from ..training.networks import Evaluated
 from ..training.run import Trained
-from .runs import Told, Z, chosen_rows, columns_over_runs, held_out_terms, reported, several, size_of, stopped
+from .runs import Told, chosen_rows, columns_over_runs, held_out_terms, reported, several, size_of, stopped
 from .tables import AS_PUBLISHED, EXACT, PUBLISHED, TILTED, Line, Number, Progress, Report, ResultTable, Row
 
 if TYPE_CHECKING:

@@ -12,6 +12,7 @@ from ..fitted import FittedMJP
 from ..systems import Dataset
 from ..timeseries import TimeSeries
 from ..validation import Accuracy, accuracy
+from .count_methods import looking_ahead
 from .state_methods import Runs
 from .tables import Line, Number, ResultTable, Row
 
@@ -95,11 +96,8 @@ class Forecasts:
 
 def ahead(fitted: FittedMJP, series: TimeSeries) -> Accuracy:
     """The expected value of every sample after those that are given."""
-    length = int(series.lengths[0])
-    times, values = series.times.reshape(-1, length), series.values.reshape(len(series), length, -1)
-    given = TimeSeries.from_arrays(
-        times[:, :GIVEN], values[:, :GIVEN], time_unit=series.time_unit, value_names=series.value_names
-    )
-    law = fitted.predict(given, list(times[:, GIVEN:]), samples=1).probabilities
+    steps = range(1, int(series.lengths[0]) - GIVEN + 1)
+    task = looking_ahead(series, GIVEN, steps)
+    law = fitted.predict(task.given, list(task.times), samples=1).probabilities
     expected = law @ np.asarray(fitted.parameters.emission["mean"])
-    return accuracy(expected.reshape(len(series), length - GIVEN, -1), values[:, GIVEN:])
+    return accuracy(expected.reshape(task.values.shape), task.values)

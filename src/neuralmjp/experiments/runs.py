@@ -8,15 +8,11 @@ from typing import Any, TypeVar
 import jax
 import numpy as np
 from jaxtyping import Float
-from scipy.stats import norm
 
 from ..errors import InputError
-from ..mjp.interval import LEVEL
 from ..objective import Terms
 from ..training.config import Preset
 from .tables import Drawing, Number, Progress, Report, ResultTable
-
-Z = float(norm.isf((1 - LEVEL) / 2))  # standard errors from the middle of an interval to its end
 
 Size = TypeVar("Size")
 

@@ -31,10 +31,15 @@ class Runs:
     data: tuple[TimeSeries, ...] = ()  # that each was fitted to
 
     @cached_property
+    def rarest(self) -> Float[np.ndarray, "run"]:
+        """Share of the observations in the state that explains least, by run."""
+        laws = (probabilities(one, data) for one, data in zip(self.models, self.data, strict=True))
+        return np.array([law.mean(0).min() for law in laws])
+
+    @property
     def collapsed(self) -> int:
         """Runs in which a state explains as good as nothing."""
-        laws = (probabilities(one, data) for one, data in zip(self.models, self.data, strict=True))
-        return sum(bool(law.mean(0).min() < VISITED) for law in laws)
+        return int((self.rarest < VISITED).sum())
 
     def line(self, method: str, columns: Sequence[str], told: Told, decimals: Sequence[int]) -> Line:
         """Mean and spread over the runs."""

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ..errors import InputError
-from ..npz_files import MOST_PACKED, SMALL
+from ..npz_files import is_trap
 
 
 def check_readable(path: Path) -> None:
@@ -29,7 +29,7 @@ def check_readable(path: Path) -> None:
 def check_unpacked(path: Path, n_bytes: int, advice: str) -> None:
     """Raise `InputError` where a small file unpacks to a size that no data of its kind have."""
     size = path.stat().st_size
-    if n_bytes > max(SMALL, MOST_PACKED * size):
+    if is_trap(size, n_bytes):
         raise InputError(f"{path}: {size} bytes would unpack to {n_bytes} or more; {advice}")
 
 

@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtri
 
 LEVEL = 0.95
+Z = float(-ndtri((1 - LEVEL) / 2))  # standard errors from the middle of an interval to its end
 
 
 @dataclass(frozen=True)

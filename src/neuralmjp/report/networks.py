@@ -9,7 +9,6 @@ from ..exact.lattice_decode import DecodedCounts
 from ..fitted_network import FittedNetwork
 from ..fitted_network_files import summary
 from ..mjp.interval import interval_or_unknown
-from ..mjp.precision import in_double_precision
 from ..timeseries import TimeSeries
 from . import charts, svg
 from .page import Source, figure, page_of, repeat_tab, summed_up, table_html
@@ -43,18 +42,13 @@ def constants_of(fitted: FittedNetwork) -> Table:
     return Table("constants", title, ("", "value", "from", "to", "reaction"), rows)
 
 
-@in_double_precision
 def noise_of(fitted: FittedNetwork) -> list[Table]:
     """How counts are read, one table for each number that describes it."""
-    tables = []
-    for name, entry in fitted.readings.natural(fitted.noise).items():
-        value = np.asarray(entry.value, float)
-        known = {} if fitted.readings.fixed is not None else fitted.intervals
-        found = interval_or_unknown(known, f"emission.{name}", value)
+    tables, known = [], ", known" if fitted.readings.fixed is not None else ""
+    for name, found in fitted.noise_intervals().items():
         ends = (np.asarray(part, float).ravel().tolist() for part in (found.mean, found.lower, found.upper))
         rows = tuple(zip(fitted.value_names, *ends, strict=False))
-        title = f"Noise: {name}{', known' if fitted.readings.fixed is not None else ''}"
-        tables.append(Table(f"noise-{name}", title, ("", "value", "from", "to"), rows))
+        tables.append(Table(f"noise-{name}", f"Noise: {name}{known}", ("", "value", "from", "to"), rows))
     return tables
 
 
