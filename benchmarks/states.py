@@ -8,7 +8,7 @@ several measurements is drawn: other work on the machine can only add.
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import jax
 import matplotlib
@@ -31,30 +31,31 @@ NAMES = ("states", "observations", "series", "first", "median", "least")
 MANY_STATES, MANY_OBSERVATIONS, LIMIT = 50, 20_000, 5.0
 
 
-def simulated(n_states: int, n_observations: int, n_series: int) -> tuple[np.ndarray, TimeSeries]:
+def simulated(n_states: int, n_observations: int, n_series: int, n_features: int = 1) -> tuple[np.ndarray, TimeSeries]:
     """Random rates, and series with gaps of 0.3 mean dwell times, which no two observations share."""
     rng = np.random.default_rng(0)
     rates = rng.exponential(1 / (n_states - 1), (n_states, n_states)) * ~np.eye(n_states, dtype=bool)
     times = np.cumsum(rng.exponential(0.3, (n_series, n_observations // n_series)), axis=1)
     law = mjp.stationary_distribution(rates)
     states = mjp.simulate_states(rates, times - times[:, :1], initial=law, key=jax.random.key(0))
-    return rates, TimeSeries.from_arrays(times, states + rng.normal(size=states.shape))
+    return rates, TimeSeries.from_arrays(times, states[..., None] + rng.normal(size=(*states.shape, n_features)))
 
 
-def evaluation(n_states: int, n_observations: int, n_series: int) -> Callable[[], Height]:
+def evaluation(n_states: int, n_observations: int, n_series: int, n_features: int = 1) -> Callable[[], Height]:
     """One likelihood with gradient, ready to be called."""
-    rates, data = simulated(n_states, n_observations, n_series)
+    rates, data = simulated(n_states, n_observations, n_series, n_features)
     model = Model(FreeRates(n_states), Gaussian(), "free")
-    emission = {"mean": np.arange(n_states)[:, None] * 1.0, "log_sd": np.zeros((n_states, 1))}
+    shape = (n_states, n_features)
+    emission = {"mean": np.arange(n_states)[:, None] * np.ones(shape), "log_sd": np.zeros(shape)}
     start = Parameters(model.rate_model.nearest(rates), emission, np.zeros(n_states))
     packing = Packing(model, start)
-    laid = make_evidence(data, model.emission, n_states, Scaling(np.zeros(1), np.ones(1)), Panel())
+    laid = make_evidence(data, model.emission, n_states, Scaling(np.zeros(n_features), np.ones(n_features)), Panel())
     return lambda: objective(model, packing, laid, packing.vector(start))
 
 
 @in_double_precision
-def costs(sizes: list[tuple[int, int, int]], rounds: int) -> list[dict]:
-    """Seconds for each (states, observations, series); in rounds, so that other work falls on all of them."""
+def costs(sizes: Sequence[Sequence[int]], rounds: int) -> list[dict]:
+    """Seconds for each (states, observations, series[, features]); in rounds, as other work falls on all."""
     ready = [evaluation(*size) for size in sizes]
     taken = []
     for _ in range(rounds + 1):
@@ -66,7 +67,7 @@ def costs(sizes: list[tuple[int, int, int]], rounds: int) -> list[dict]:
             assert np.isfinite([found.value, *found.gradient]).all()
     first, later = np.array(taken[0]), np.array(taken[1:])
     numbers = np.stack([first, np.median(later, axis=0), later.min(0)], axis=1).tolist()
-    return [dict(zip(NAMES, (*size, *seconds), strict=True)) for size, seconds in zip(sizes, numbers, strict=True)]
+    return [dict(zip(NAMES, (*size[:3], *seconds), strict=True)) for size, seconds in zip(sizes, numbers, strict=True)]
 
 
 def many_states(**choices) -> dict:

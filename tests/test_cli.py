@@ -247,4 +247,8 @@ def test_demo(run):
     assert "figure: shown/here/demo.png   data: shown/here/channel.csv" in ended.out
     assert "Truth beside what was found (per s)" in Path("shown/here/report.html").read_text()
     assert "Jump rates (per s), 95 % intervals" in ended.out
-    assert ended.out.count("→") == 6
+    rows, _, sentences = ended.out.partition("Read off")
+    assert rows.count("→") == 6
+    assert "exact: " in sentences
+    assert "neural, first 5 s: " in sentences
+    assert sentences.count("of 6 true rates are inside their 95 % intervals") == 2

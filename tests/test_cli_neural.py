@@ -14,6 +14,7 @@ from neuralmjp import ExactMJP, FittedMJP, InputError, systems, write
 from neuralmjp.commands import fit, train
 from neuralmjp.commands.result_tables import show
 from neuralmjp.commands.training_options import read_changes
+from neuralmjp.io.folders import write_parts
 from neuralmjp.training import Config
 from neuralmjp.training import run as training_run
 
@@ -267,3 +268,20 @@ class TestTensorBoard:
         status, _, err = run("tensorboard", tmp_path / "fit")
         assert status == 2
         assert "line 2 is damaged" in err
+
+
+def test_a_folder_is_trained_on_from_disk(run, tmp_path):
+    """Fit, report and decode of a folder of Parquet files; what needs all of it in memory says so."""
+    data = systems.TwoMode().simulate(8, 20, seed=1).data
+    write_parts([data[:3], data[3:]], tmp_path / "parts")
+    folder = tmp_path / "run"
+    status, out, err = run("fit", tmp_path / "parts", *NEURAL, "--out", folder)
+    assert (status, err) == (0, "")
+    assert "160 observations" in out
+    status, out, _ = run("report", folder)
+    assert status == 0
+    assert "the hidden path is that of the first of 2 parts" in " ".join(out.split())
+    assert run("decode", folder, tmp_path / "parts", "--out", tmp_path / "path.csv").status == 0
+    assert len(rows_of(tmp_path / "path.csv")) == 160
+    assert_refused(run("fit", tmp_path / "parts", *NEURAL, "--thin", 2), "--thin needs all of")
+    assert run("fit", tmp_path / "parts", "--states", 2, "--time-unit", "s").status == 0

@@ -35,7 +35,17 @@ LAYERS = {
     "preprocess": {"errors", "timeseries"},
     "batches": {"errors", "timeseries"},
     "timeseries": {"errors", "checks", "batches", "io", "timeseries"},  # io only inside functions
-    "io": {"errors", "units", "checks", "npz_files", "timeseries", "preprocess", "io"},  # preprocess: to decimate
+    "store": {"timeseries"},
+    "io": {
+        "errors",
+        "units",
+        "checks",
+        "npz_files",
+        "timeseries",
+        "store",
+        "preprocess",
+        "io",
+    },  # the last: to decimate
     "systems": {"errors", "mjp", "timeseries", "emissions", "systems"},  # emissions: how counts are read
     "plots": {"errors", "mjp", "timeseries", "plots"},
     "encoders": {"errors", "encoders"},
@@ -56,7 +66,8 @@ LAYERS |= {
     "baselines": MODEL | {"systems", "exact", "baselines"},  # exact: the simplex of PCCA+
     "estimators": MODEL | {"systems", "exact", "baselines", "training", "fitted", "fitted_network", "estimators"},
 }
-LAYERS["estimators"] |= {"programs"}
+LAYERS["training"] |= {"store"}
+LAYERS["estimators"] |= {"programs", "store"}
 LAYERS["validation"] = LAYERS["estimators"] - {"training", "baselines"} | {"preprocess", "validation"}
 LAYERS["experiments"] = LAYERS["estimators"] - {"exact"} | {"objective", "plots", "io", "preprocess", "validation"}
 LAYERS["experiments"] |= {"experiments"}

@@ -1,6 +1,7 @@
 """Hidden Markov jump processes: rates with uncertainty, the hidden path, the forecast.
 
     read      a table, an array, a recording          -> TimeSeries
+    open_store a folder that memory does not hold     -> Store, for NeuralMJP
     systems   processes with known truth              -> TimeSeries and what is hidden behind it
     ExactMJP  exact likelihood, few states            -> FittedMJP: rates with intervals, decoding, observables
     NeuralMJP neural variational inference, any size  -> FittedMJP, the same
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from .exact.evidence import Panel
     from .fitted import FittedMJP
     from .fitted_network import FittedNetwork
-    from .io import read, write
+    from .io import open_store, read, write
     from .timeseries import TimeSeries
 
 __all__ = [
@@ -47,6 +48,7 @@ __all__ = [
     "emissions",
     "io",
     "mjp",
+    "open_store",
     "plots",
     "preprocess",
     "priors",
@@ -64,6 +66,7 @@ _HOMES = {
     "FittedNetwork": ".fitted_network",
     "Panel": ".exact.evidence",
     "TimeSeries": ".timeseries",
+    "open_store": ".io",
     "read": ".io",
     "write": ".io",
 }

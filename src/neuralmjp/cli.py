@@ -177,12 +177,12 @@ def fit(
     """Find the jump rates of a hidden process, with intervals."""
     from .commands import fit as command
     from .commands.options import CountOptions, SignalOptions
+    from .commands.runs import opened
     from .commands.training_options import TrainingOptions
-    from .io import read
 
     columns = reading.columns()
     command.run(
-        read(data, **columns),
+        opened(data, columns, stream=engine is given.Engine.neural),
         thin=thin,
         path=data,
         columns=columns,

@@ -76,7 +76,10 @@ class Noise(StrEnum):
 
 DataFile = Annotated[
     Path,
-    typer.Argument(metavar="DATA", help="CSV, TSV, text, Parquet, .npz, HDF5, .abf or a trajectory; see docs/data.md."),
+    typer.Argument(
+        metavar="DATA",
+        help="CSV, text, Parquet (a file or a folder), .npz, HDF5, Zarr, .abf, a trajectory: docs/data.md.",
+    ),
 ]
 SeriesColumn = Annotated[str | None, typer.Option("--series", metavar="COL", help="Column that names the series.")]
 TimeColumn = Annotated[str | None, typer.Option("--time", metavar="COL", help="Column of observation times.")]

@@ -102,7 +102,7 @@ class TestNoFile:
     def test_directory(self, extension, tmp_path):
         path = tmp_path / f"data{extension}"
         path.mkdir()
-        assert message(path) == f"{path}: is a directory; name a file in it"
+        assert message(path) == f"{path}: is a directory without Parquet files; name a file in it"
 
     def test_no_bytes(self, extension, tmp_path):
         path = tmp_path / f"data{extension}"
@@ -134,7 +134,7 @@ def test_unknown_extension(tmp_path):
     path = tmp_path / "data.xlsx"
     path.write_text("x")
     known = ".csv, .csv.gz, .tsv, .txt, .parquet, .pq, .npz, .h5, .hdf5, .mat, .abf, .dcd, .xtc, .trr, .nc, .netcdf"
-    assert message(path) == f"{path}: unknown kind of file '.xlsx'; use one of {known}, .pdb"
+    assert message(path) == f"{path}: unknown kind of file '.xlsx'; use one of {known}, .pdb, .zarr"
 
 
 def test_writing_elsewhere(tmp_path):

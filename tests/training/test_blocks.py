@@ -65,7 +65,7 @@ class TestEncoderInputs:
         """Value, time, gap, what is known, and the likelihoods of the states."""
         made = world(data=series(missing=0.3))
         logs = jnp.asarray(np.random.default_rng(0).normal(size=(*made.block.times.shape, 2)))
-        inputs = encoder_inputs(made.block, logs, None, 1.1)
+        inputs = encoder_inputs(made.block, logs, None, 1.1, True)
         seen, valid = made.block.evidence.seen, np.asarray(made.block.evidence.valid)
         assert inputs.features.shape[-1] == made.setup.n_features == 1 + 2 + 1 + 2
         columns = np.asarray(inputs.features)[valid]
@@ -82,7 +82,7 @@ class TestEncoderInputs:
         data = series((5, 4))
         labels = TimeSeries(data.times, (data.values > 0) + 5.0, data.offsets, data.names, data.value_names)
         made = world(data=labels, emission="categorical")
-        features = np.asarray(encoder_inputs(made.block, None, 2, 1.1).features)
+        features = np.asarray(encoder_inputs(made.block, None, 2, 1.1, True).features)
         np.testing.assert_array_equal(features[0, :, :2], np.eye(2)[(labels.values[:5, 0] - 5).astype(int)])
 
 

@@ -1,5 +1,6 @@
 """`neuralmjp demo`: a channel simulated, looked at, and understood: in the simplest way, and properly."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -40,10 +41,11 @@ def run(out: Path, *, seed: int) -> None:
     fitted.save(out / "model")
     estimates["exact fit"] = fitted.intervals["rates"]
     found = {"exact": estimates["exact fit"], f"neural, first {LEARNED:g} s": neural.intervals["rates"]}
-    write_report(fitted, out / "report.html", data=recording.data, source=source_of(rates, found, channel.time_unit))
+    source = source_of(rates, found, channel.time_unit)
+    write_report(fitted, out / "report.html", data=recording.data, source=source)
     accuracy = float((fitted.decode(recording.data).states == recording.states).mean())
     draw(recording, levels, rates, estimates, out / "demo.png")
-    show(channel, recording, rates, estimates, accuracy, out)
+    show(channel, recording, rates, estimates, accuracy, source.findings, out)
 
 
 def source_of(rates: np.ndarray, found: dict[str, Interval], unit: str) -> Source:
@@ -104,6 +106,7 @@ def show(
     rates: np.ndarray,
     estimates: dict[str, Interval],
     accuracy: float,
+    findings: Sequence[Finding],
     out: Path,
 ) -> None:
     screen = console()
@@ -125,5 +128,7 @@ def show(
         "The exact fit models the noise: it needs neither the path nor the levels, and says how sure it is.\n"
         f"Its most likely path is right at {100 * accuracy:.2f} % of the samples."
     )
+    for one in findings:
+        screen.print(one.words, soft_wrap=True)
     screen.print(f"figure: {out / 'demo.png'}   data: {out / 'channel.csv'}   model: {out / 'model'}", soft_wrap=True)
     screen.print(f"report: {out / 'report.html'}", soft_wrap=True)

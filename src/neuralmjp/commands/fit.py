@@ -11,10 +11,12 @@ from ..estimators import ExactMJP, NeuralMJP
 from ..exact.evidence import Panel
 from ..fitted_files import summary
 from ..preprocess import thinned
+from ..store import Store
 from ..systems import SYSTEMS, ReactionNetwork
 from ..systems.system import randomness
 from ..timeseries import TimeSeries
 from ..training.lock import locked
+from ..training.mesh import join_hosts, writes
 from ..validation import thin_to_plateau
 from . import fit_network
 from .options import CountOptions, SignalOptions
@@ -29,7 +31,7 @@ STATES_INITIAL, NETWORK_INITIAL = ("free", "stationary"), ("flat", "start")
 
 
 def run(
-    data: TimeSeries,
+    data: TimeSeries | Store,
     *,
     thin: str,
     path: Path,
@@ -51,9 +53,14 @@ def run(
     out: Path | None,
     json_file: Path | None,
 ) -> None:
+    if engine == "neural":
+        join_hosts(training.hosts)
     randomness(seed)  # refused here, in words, if it is no seed
     chosen, mask = read_prior(prior)
-    data = data if thin == AUTO else thinned(data, steps_of(thin))
+    if isinstance(data, Store) and thin != "1":
+        raise InputError(f"--thin needs all of {path} in memory: leave it out, or write fewer observations")
+    if isinstance(data, TimeSeries) and thin != AUTO:
+        data = thinned(data, steps_of(thin))
     panel = {"--exact-entry": exact_entry is not None, "--first-known": first_known, "--misread": misread is not None}
     panel["--censored"] = bool(censored)
     if isinstance(chosen, ReactionNetwork):
@@ -69,7 +76,7 @@ def run(
         )
         need_folder(training, out)
         fit_network.run(
-            data,
+            data.whole() if isinstance(data, Store) else data,
             chosen,
             path=path,
             columns=columns,
@@ -105,10 +112,10 @@ def run(
     }
     screen = console()
     with locked(out):
-        if thin == AUTO:
+        if thin == AUTO and isinstance(data, TimeSeries):
             data, every = thin_to_plateau(data, ExactMJP(n_states, restarts=restarts, **assumed))
             screen.print(f"every {every}. observation is fitted: there the slowest timescale settles", soft_wrap=True)
-        if engine == "neural":
+        if engine == "neural" or isinstance(data, Store):
             estimator = NeuralMJP(n_states, restarts=restarts or 1, **assumed, **training.choices())
             fitted = fit_neural(estimator, data, out, training.resume)
             bound_of = "the series without their last observations" if estimator.configuration().drop_last else ""
@@ -119,7 +126,8 @@ def run(
                 fitted = ExactMJP(n_states, restarts=restarts, **assumed).fit(data, progress)
             bound_of = ""
         show(fitted, path, bound_of=bound_of)
-        write_run(fitted, summary(fitted), columns, out, json_file, data=path)
+        if writes():
+            write_run(fitted, summary(fitted), columns, out, json_file, data=path)
 
 
 def steps_of(thin: str) -> int:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from ..fitted_files import read_json
-from ..io import read
+from ..io import is_store, open_store, read
 from ..report import Finding, Source, write_report
 from ..shapes import require_shape
 from .history import HISTORY_FILE
@@ -24,6 +24,10 @@ def run(folder: Path, data: Path | None, columns: dict[str, Any], out: Path | No
     found = None
     if path is None or not Path(path).exists():
         screen.print(f"without the hidden path: {path or 'the data'} is not there; name it after RUN", soft_wrap=True)
+    elif is_store(path):
+        store = open_store(path, **columns)
+        found = store.chunk(0)
+        screen.print(f"the hidden path is that of the first of {len(store)} parts of {path}", soft_wrap=True)
     else:
         found = read(path, **columns)
     source = Source(

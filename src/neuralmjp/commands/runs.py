@@ -11,7 +11,10 @@ from ..cli_types import Reading
 from ..errors import InputError
 from ..fitted import FittedMJP
 from ..fitted_network import FittedNetwork
+from ..io import is_store, open_store, read
 from ..shapes import require_shape
+from ..store import Store
+from ..timeseries import TimeSeries
 from ..whole_files import write_whole_text
 from .show import console
 
@@ -33,6 +36,11 @@ def load_any(folder: Path) -> FittedMJP | FittedNetwork:
     if isinstance(known, dict) and known.get("format") == fitted_network_files.FORMAT:
         return FittedNetwork.load(folder)
     return fitted_files.load(folder)
+
+
+def opened(path: Path, columns: dict[str, Any], *, stream: bool) -> TimeSeries | Store:
+    """The data; a folder stays on disk where it can be fitted from there."""
+    return open_store(path, **columns) if stream and is_store(path) else read(path, **columns)
 
 
 def write_columns(folder: Path, columns: dict[str, Any]) -> None:

@@ -8,15 +8,17 @@ from pathlib import Path
 from typing import Any
 
 from ..estimators import NetworkMJP, NeuralMJP
+from ..store import Store
 from ..timeseries import TimeSeries
 from ..training.checkpoints import has_checkpoint
 from ..training.interrupt import Interruption, listening
+from ..training.mesh import writes
 from .history import HISTORY_FILE, write_history
 from .show import console, progress_display
 
 
 def fit_neural(
-    estimator: NeuralMJP | NetworkMJP, data: TimeSeries, out: Path | None, resume: bool, why: str = ""
+    estimator: NeuralMJP | NetworkMJP, data: TimeSeries | Store, out: Path | None, resume: bool, why: str = ""
 ) -> Any:
     """What the estimator's training found: a `FittedMJP` or a `FittedNetwork`; checkpoint and history are in `out`."""
     screen, began = console(), time.perf_counter()
@@ -34,18 +36,19 @@ def fit_neural(
     try:
         # Without a folder there is nothing to be saved, hence no reason to wait for the end of a round.
         with listening(patient=out is not None) as asked, progress_display() as progress:
+            opened: Any = estimator.opened(data, progress) if isinstance(estimator, NeuralMJP) else data
             progress("training", 0.0)
-            trained: Any = estimator.train(data, _checking(asked, progress), folder=out, resume=resume)
+            trained: Any = estimator.train(opened, _checking(asked, progress), folder=out, resume=resume)
             asked.patient = False
             asked.check()
             progress("intervals", 1.0)
-            fitted = estimator.fitted(data, trained)
+            fitted = estimator.fitted(opened, trained)
     except KeyboardInterrupt as stopped:
         saved = out is not None and has_checkpoint(out)
         word = "the same command with --resume goes on from here" if saved else "nothing was saved"
         print(f"neuralmjp: interrupted: {word}", file=sys.stderr)
         raise SystemExit(getattr(stopped, "status", 130)) from None
-    if out is not None:
+    if out is not None and writes():
         write_history(trained, out / HISTORY_FILE)
     return replace(fitted, seconds=time.perf_counter() - began)
 

@@ -28,6 +28,11 @@ class TrainingOptions:
         }
         return [name for name, value in typed.items() if value]
 
+    @property
+    def hosts(self) -> str:
+        """Machines that work together."""
+        return self._changes().get("hosts", "")
+
     def choices(self) -> dict[str, Any]:
         """Of `NeuralMJP`, those that were made."""
         chosen = {"posterior": self.posterior, "preset": self.preset, "refine": self.refine}

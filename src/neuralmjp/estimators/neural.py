@@ -18,13 +18,16 @@ from ..mjp.precision import in_double_precision
 from ..priors import ParametricRates, rates_of
 from ..priors.generator import GeneratorParameters
 from ..programs import forgetting
+from ..store import Store
 from ..timeseries import TimeSeries
 from ..training.config import Config, PosteriorName, Preset, preset
 from ..training.run import Progress, Trained, train
+from ..training.stream import Stream
 from ..training.trained import USED_UP
 from .assemble import assemble, unscaled
 from .assumptions import Assumptions
 
+Data = TimeSeries | Store | Stream
 N_GENERATED = 1000  # draws of the generator behind its tables, as in the paper
 
 
@@ -63,10 +66,14 @@ class NeuralMJP(Assumptions):
         chosen = preset(self.preset, self.posterior) if self.config is None else self.config
         return chosen.changed(**(self.changes or {}))
 
+    def opened(self, data: Data, progress: Progress = lambda *_: None) -> TimeSeries | Stream:
+        """What is trained on: data in memory as they are; a store on disk, looked through once."""
+        return Stream.of(data, self.configuration(), self.seed, progress) if isinstance(data, Store) else data
+
     @forgetting
     def train(
         self,
-        data: TimeSeries,
+        data: Data,
         progress: Progress = lambda *_: None,
         *,
         folder: Path | None = None,
@@ -75,16 +82,18 @@ class NeuralMJP(Assumptions):
         """Train the networks: the bound term by term, its history, the posterior of other data.
 
         Args:
+            data: in memory, or a store (see `neuralmjp.io.open_store`), of which no more is held than a round sees.
             folder: where a checkpoint is kept while training.
             resume: go on from it.
         """
-        model = self.model(data)
+        opened = self.opened(data, progress)
+        model = self.model(held(opened))
         if model.emission.hidden_level:
             raise InputError(
                 f"the emission {model.emission.name} is for the exact engine; the neural one takes ornstein-uhlenbeck"
             )
         return train(
-            data,
+            opened,
             model,
             panel=self.panel,
             config=self.configuration(),
@@ -101,7 +110,7 @@ class NeuralMJP(Assumptions):
 
     def fit(
         self,
-        data: TimeSeries,
+        data: Data,
         progress: Progress = lambda *_: None,
         *,
         folder: Path | None = None,
@@ -109,14 +118,16 @@ class NeuralMJP(Assumptions):
     ) -> FittedMJP:
         """Train, and return the model that was learned; see `train` for folder and resume."""
         began = time.perf_counter()
-        trained = self.train(data, progress, folder=folder, resume=resume)
+        opened = self.opened(data, progress)
+        trained = self.train(opened, progress, folder=folder, resume=resume)
         progress("intervals", 0.0)
-        return replace(self.fitted(data, trained), seconds=time.perf_counter() - began)
+        return replace(self.fitted(opened, trained), seconds=time.perf_counter() - began)
 
     @in_double_precision
-    def fitted(self, data: TimeSeries, trained: Trained) -> FittedMJP:
-        """The model that training found, with its exact likelihood and intervals."""
-        model = trained.setup.model
+    def fitted(self, data: TimeSeries | Stream, trained: Trained) -> FittedMJP:
+        """The model that training found, with its exact likelihood and intervals; of a stream, from its sample."""
+        sampled = sample_told(data)
+        data, model = held(data), trained.setup.model
         standard = ordered(model, trained.parameters)
         parameters = unscaled(model, standard, trained.scaling.shift, trained.scaling.scale)
         if self.refine == "exact":
@@ -142,8 +153,23 @@ class NeuralMJP(Assumptions):
         told = tuple(word for word in fitted.warnings if not word.startswith(("the fit stopped after", "state ")))
         # What the exact engine has carried to its top lacks no steps.
         trained_words = (word for word in trained.warnings if not (self.refine and word.startswith(USED_UP)))
-        fitted = replace(fitted, warnings=(*trained_words, *told))
+        fitted = replace(fitted, warnings=(*trained_words, *told, *sampled))
         return with_generated_spread(fitted, trained, self.seed) if generated and self.intervals else fitted
+
+
+def held(data: TimeSeries | Stream) -> TimeSeries:
+    """What is in memory: all of it, or the sample of a stream."""
+    return data if isinstance(data, TimeSeries) else data.sample
+
+
+def sample_told(data: TimeSeries | Stream) -> tuple[str, ...]:
+    """A word about what likelihood, bound and intervals are of, if that is not all the data."""
+    if isinstance(data, TimeSeries) or data.sample.n_observations == data.n_observations:
+        return ()
+    return (
+        f"trained on {data.n_observations} observations; likelihood, bound and intervals are of {len(data.sample)} "
+        f"windows, {data.sample.n_observations} observations, drawn from them at random",
+    )
 
 
 def with_generated_spread(fitted: FittedMJP, trained: Trained, seed: int) -> FittedMJP:

@@ -121,10 +121,12 @@ def gathered(
     scaling: Scaling,
     panel: Panel,
     gather: Callable[[np.ndarray, Any], Any],
+    masked: bool = False,
 ) -> tuple[Evidence, Bool[np.ndarray, "row feature"]]:
     """What was seen, in the places that `gather(rows, padding)` gives it, and what was not missing.
 
-    Where something is valid, and how the places hang together, is for the caller to fill in.
+    Where something is valid, and how the places hang together, is for the caller to fill in. Values are marked as
+    there or not if one is missing, or if they are to be `masked` in any case.
     """
     values = (emission_values(emission, data.values, panel) - scaling.shift) / scaling.scale
     mask = ~np.isnan(values)
@@ -134,7 +136,7 @@ def gathered(
     entered, absorbing = absorbing_entries(data, emission, panel)
     seen = Observations(
         values=gather(filled, filled[0]),  # padding repeats a real value: zero may lie outside a density's range
-        mask=None if mask.all() else gather(mask, False),
+        mask=None if mask.all() and not masked else gather(mask, False),
         previous=gather(np.roll(filled, 1, axis=0), 0.0),
         has_previous=gather(np.roll(mask, 1, axis=0) & ~first[:, None], False),
         gap=gather(np.where(first, 0.0, np.diff(data.times, prepend=0.0)), 0.0),

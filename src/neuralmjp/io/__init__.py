@@ -1,18 +1,20 @@
 """Files of observations in and out.
 
 A table has one row per observation, with its series (optional), its time and its values. The formats, one file each:
-`csv`, `parquet`, `npz`, `hdf5`, `abf` (patch clamp), `md` (molecular dynamics); what they share: `columns` (which
-column is what, and what else was asked for), `tables` (rows to series and back), `files`, `extras` (packages that may
-be missing), `apart` (libraries that may crash).
+`csv`, `parquet`, `npz`, `hdf5`, `abf` (patch clamp), `md` (molecular dynamics), and for more than memory holds
+`folders` (of Parquet files) and `zarr`; what they share: `columns` (which column is what, and what else was asked for),
+`tables` (rows to series and back), `files`, `extras` (packages that may be missing), `apart` (libraries that may
+crash).
 """
 
 import os
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
 from ..errors import InputError
+from ..store import Store
 from ..timeseries import TIME_UNIT, TimeSeries
 from ..units import sampling
 from .columns import Request
@@ -36,8 +38,9 @@ _FORMATS = {
     ".nc": "md",
     ".netcdf": "md",
     ".pdb": "md",
+    ".zarr": "zarr",
 }
-_WRITTEN = ("csv", "parquet", "npz", "hdf5")
+_WRITTEN = ("csv", "parquet", "npz", "hdf5", "zarr")
 
 
 def read(
@@ -57,7 +60,8 @@ def read(
     """Read a file of observations, or several with the same values, whose series then stand side by side.
 
     Args:
-        path: .csv, .tsv, .txt, .csv.gz, .parquet, .pq, .npz, .h5, .mat (version 7.3), .abf, .dcd, .xtc, .trr, .nc, ...
+        path: .csv, .tsv, .txt, .csv.gz, .parquet, .pq, .npz, .h5, .mat (version 7.3), .abf, .dcd, .xtc, .trr, .nc, ...;
+            a folder of Parquet files; or .zarr.
         series: column that says which series a row belongs to. If left out: the one called "series", whether in
             capitals or not; if there is none, all rows are one series.
         time: column of times. If left out: the one called "time".
@@ -77,6 +81,9 @@ def read(
     hold `names`, `value_names` and `time_unit`.
     """
     asked = Request(series, time, values, header, None, channel, None if topology is None else Path(topology), features)
+    if isinstance(path, str | os.PathLike) and is_store(path):
+        given = {one.name: getattr(asked, one.name) for one in fields(asked)}
+        return open_store(path, time_unit=time_unit, **given | {"rate": rate, "decimate": decimate}).whole()
     if isinstance(path, str | os.PathLike):
         data = _read_one(Path(path), asked, rate, time_unit)
     else:
@@ -86,6 +93,34 @@ def read(
     from ..preprocess import decimated
 
     return decimated(data, decimate)
+
+
+def is_store(path: str | os.PathLike[str]) -> bool:
+    """Whether this is a folder that `open_store` reads: of Parquet files, or a .zarr."""
+    path = Path(path)
+    if not os.path.isdir(path) or _kind(path) == "zarr":
+        return os.path.isdir(path)
+    from .folders import part_files
+
+    return bool(part_files(path))
+
+
+def open_store(path: str | os.PathLike[str], *, time_unit: str | None = None, **asked: Any) -> Store:
+    """Open data that may be more than memory holds: a folder of Parquet files, or a .zarr.
+
+    `NeuralMJP.fit` trains on a store without holding it; its `whole()` reads all. The columns of a table are chosen as
+    in `read`; nothing else that `read` takes has a meaning here.
+    """
+    path = Path(path)
+    if not is_store(path):
+        raise InputError(f"{path}: is no folder of Parquet files and no .zarr; read it as a file")
+    if asked.pop("decimate", 1) != 1:
+        raise InputError(f"{path}: --decimate needs all samples in memory; leave it out, or write fewer samples")
+    if _kind(path) == "zarr":
+        from .zarr import ZarrStore as kind
+    else:
+        from .folders import ParquetFolder as kind
+    return kind(path, Request(**asked), time_unit)
 
 
 def write(data: TimeSeries, path: str | os.PathLike[str]) -> None:
@@ -145,6 +180,8 @@ def module_of(path: Path) -> Any:
         from . import abf as module
     elif kind == "md":
         from . import md as module
+    elif kind == "zarr":
+        from . import zarr as module
     else:
         raise InputError(f"{path}: unknown kind of file {path.suffix!r}; use one of {', '.join(_FORMATS)}")
     return module

@@ -1,6 +1,7 @@
 """What every file format needs: a look before reading, and writing that never leaves half a file."""
 
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,7 +13,7 @@ from ..npz_files import is_trap
 def check_readable(path: Path) -> None:
     """Raise `InputError` unless this is a file with something in it that may be read."""
     if os.path.isdir(path):  # False, not an error, where a folder above is closed to us
-        raise InputError(f"{path}: is a directory; name a file in it")
+        raise InputError(f"{path}: is a directory without Parquet files; name a file in it")
     try:
         with open(path, "rb") as file:
             empty = not file.read(1)
@@ -44,4 +45,7 @@ def replacing(path: Path) -> Iterator[Path]:
     except OSError as error:
         raise InputError(f"{path}: cannot be written ({error.strerror or error}); choose another place") from None
     finally:
-        temporary.unlink(missing_ok=True)
+        if temporary.is_dir():  # some formats are folders
+            shutil.rmtree(temporary, ignore_errors=True)
+        else:
+            temporary.unlink(missing_ok=True)

@@ -10,6 +10,7 @@ from jaxtyping import Float64, Int64
 
 from ..checks import ObservationError
 from ..errors import InputError
+from ..store import usable_pieces
 from ..timeseries import TIME_UNIT, TimeSeries, join_ranges
 from .columns import Columns
 
@@ -61,6 +62,30 @@ class TableBuilder:
             raise InputError(f"{self._source}: the table has no rows of data; write or copy it again")
         self._resize(self._n_rows)
         offsets, order = self._group()
+        return self._checked(offsets, order, tuple(self._codes) or ("0",), time_unit, rate)
+
+    def pieces(self, time_unit: str | None) -> TimeSeries | None:
+        """The same of a part of a table, without series of which it holds one observation or no value."""
+        self._resize(self._n_rows)
+        offsets, order = self._group()
+        names, values = tuple(self._codes) or ("0",), self._values if order is None else self._values[order]
+        keep = usable_pieces(values, offsets)
+        if len(keep) == 0:
+            return None
+        if len(keep) < len(names):
+            kept = join_ranges(offsets[keep], offsets[keep + 1])
+            order = kept if order is None else order[kept]
+            offsets = np.concatenate([[0], np.cumsum(np.diff(offsets)[keep])])
+        return self._checked(offsets, order, tuple(names[k] for k in keep), time_unit)
+
+    def _checked(
+        self,
+        offsets: Int64[np.ndarray, " boundary"],
+        order: Int64[np.ndarray, " row"] | None,
+        names: tuple[str, ...],
+        time_unit: str | None,
+        rate: float | None = None,
+    ) -> TimeSeries:
         if order is not None:
             self._times = self._times[order]
             self._values = self._values[order]
@@ -71,7 +96,7 @@ class TableBuilder:
                 self._times,
                 self._values,
                 offsets,
-                tuple(self._codes) or ("0",),
+                names,
                 self._columns.value_names,
                 TIME_UNIT if time_unit is None else time_unit,
             )

@@ -12,6 +12,7 @@ from ..errors import InputError
 from ..exact.evidence import Panel, Scaling, gathered
 from ..exact.model import Evidence, Model
 from ..timeseries import TimeSeries
+from .config import Config
 
 
 class Block(NamedTuple):
@@ -56,9 +57,16 @@ class Clock(NamedTuple):
 
 
 def make_block(
-    data: TimeSeries, model: Model, scaling: Scaling, clock: Clock, panel: Panel, dtype: type, length: int | None = None
+    data: TimeSeries,
+    model: Model,
+    scaling: Scaling,
+    clock: Clock,
+    panel: Panel,
+    dtype: type,
+    length: int | None = None,
+    masked: bool = False,
 ) -> Block:
-    """Lay a data set out for training; `length` pads it to a shape that is compiled already."""
+    """Lay a data set out for training; `length` pads it, and `masked` marks values that are there, as other blocks."""
     n_states = model.rate_model.n_states
     length = int(data.lengths.max()) if length is None else length
     since = data.times - np.repeat(data.times[data.offsets[:-1]], data.lengths)
@@ -74,7 +82,7 @@ def make_block(
 
     after = np.append(np.diff(data.times), 0.0)
     after[data.offsets[1:] - 1] = 0.0
-    evidence, _ = gathered(data, model.emission, n_states, scaling, panel, laid)
+    evidence, _ = gathered(data, model.emission, n_states, scaling, panel, laid, masked)
     evidence = evidence._replace(valid=jnp.asarray(valid))
     last = since[data.offsets[1:] - 1][:, None]
     times = jnp.asarray((np.where(valid, since[rows], last) / clock.span).astype(dtype))
@@ -82,9 +90,13 @@ def make_block(
 
 
 def encoder_inputs(
-    block: Block, log_emissions: Float[Array, "series time state"] | None, n_labels: int | None, horizon: float
+    block: Block,
+    log_emissions: Float[Array, "series time state"] | None,
+    n_labels: int | None,
+    horizon: float,
+    masked: bool,
 ) -> Inputs:
-    """What the encoder reads: values (labels as one-hot), what is missing, time, gap, and the states' likelihoods."""
+    """What the encoder reads: values (labels as one-hot), time, gap, what is missing, and the states' likelihoods."""
     seen, valid = block.evidence.seen, block.evidence.valid
     dtype = block.times.dtype
     values = seen.values if n_labels is None else jax.nn.one_hot(seen.values[..., 0].astype(int), n_labels, dtype=dtype)
@@ -92,7 +104,7 @@ def encoder_inputs(
     if seen.mask is not None:
         known = seen.mask.astype(dtype)
         columns[0] = values * known if n_labels is None else values * known[..., :1]
-        columns.append(known)
+        columns += [known] if masked else []
     if log_emissions is not None:
         columns.append(jax.nn.softmax(log_emissions, axis=-1))
     features = jnp.where(valid[..., None], jnp.concatenate(columns, axis=-1), 0.0)
@@ -105,3 +117,14 @@ def in_windows(data: TimeSeries, longest: int) -> TimeSeries:
     if longest < 2:
         raise InputError(f"a window holds at least 2 observations, got {longest}")
     return data if int(data.lengths.max()) <= longest else data.windows(longest)
+
+
+def as_configured(data: TimeSeries, config: Config) -> TimeSeries:
+    """Cut into windows; without the last observation of each series, if so configured."""
+    if config.drop_last:
+        long = data[data.lengths > 2]
+        keep = np.ones(long.n_observations, bool)
+        keep[long.offsets[1:] - 1] = False
+        offsets = long.offsets - np.arange(len(long.offsets))
+        data = TimeSeries(long.times[keep], long.values[keep], offsets, long.names, long.value_names, long.time_unit)
+    return in_windows(data, config.window)

@@ -58,6 +58,8 @@ class Config:
             that are explained worst.
         round_steps: steps between looks at the objective, and between checkpoints.
         precision: "single" or "double".
+        mesh: devices that share every batch, which must be a multiple of it; 0 for all there are.
+        hosts: of several machines that run the same command: "auto", or ADDRESS:PORT,NUMBER,INDEX; see `join_hosts`.
     """
 
     posterior: PosteriorName = "tilted"
@@ -103,6 +105,8 @@ class Config:
     reseed: int = 3
     round_steps: int = 100
     precision: Literal["single", "double"] = "single"
+    mesh: int = 1
+    hosts: str = ""
 
     def __post_init__(self):
         for name, kind in Config.__annotations__.items():
@@ -127,6 +131,8 @@ class Config:
         ):
             if not getattr(self, name) > 0:
                 raise InputError(f"{name} must be positive, got {getattr(self, name)}")
+        if self.mesh < 0:
+            raise InputError(f"mesh is a number of devices, or 0 for all; got {self.mesh}")
         if not 0 <= self.dropout < 1:
             raise InputError(f"dropout lies between 0 and 1, got {self.dropout}")
         if self.posterior == "paper" and self.horizon < 1:
@@ -143,6 +149,10 @@ class Config:
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
+
+    def same_run(self) -> dict[str, Any]:
+        """What must be the same for a run to go on: not the machines it runs on."""
+        return {name: value for name, value in asdict(self).items() if name not in ("mesh", "hosts")}
 
 
 def preset(name: Preset, posterior: PosteriorName) -> Config:

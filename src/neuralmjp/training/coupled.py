@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool, Float, Int
 
 from ..emissions.emission import Params
 from ..emissions.readings import Readings
@@ -23,7 +23,7 @@ from .blocks import in_windows
 from .config import Config, PosteriorName, Preset, preset
 from .coupled_blocks import CountBlock, Sizes, make_count_block
 from .coupled_networks import CountsEvaluated, CoupledSetup, make_coupled_networks
-from .loop import Learned, State, evaluate_all
+from .loop import Learned, State, evaluate_all, rows_of_restarts
 from .networks import Networks
 from .polish import polished
 from .problem import digest_of, dtype_of, in_precision
@@ -51,8 +51,17 @@ class CoupledProblem:
     starts: tuple[tuple[np.ndarray, Params], ...]  # of each restart: logarithms of the constants, and the noise
 
     @property
+    def n_series(self) -> int:
+        return self.block.n_series
+
+    @property
     def batch(self) -> int:
-        return min(self.config.batch, self.block.n_series)
+        return min(self.config.batch, self.n_series)
+
+    def served(self, first_step: int, n_steps: int) -> tuple[CountBlock, Int[np.ndarray, "restart step batch"]]:
+        """What a round sees, and which series of it every step of each restart."""
+        place = (first_step, n_steps, self.n_series, self.batch)
+        return self.block, rows_of_restarts(self.seed, len(self.starts), *place)
 
     def setup(self) -> CoupledSetup:
         coupling = Coupling.of(self.network.events())
@@ -84,7 +93,7 @@ class CoupledProblem:
         known = {
             "data": digest_of(self.data),
             "model": [repr(Coupling.of(self.network.events())), repr(self.readings), self.first],
-            "configuration": self.config.as_dict(),
+            "configuration": self.config.same_run(),
             "number of restarts": len(self.starts),
             "seed": self.seed,
         }

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ..errors import InputError
+from .mesh import writes
 
 try:
     import fcntl
@@ -22,8 +23,11 @@ _held: ContextVar[frozenset[Path]] = ContextVar("_held", default=frozenset())  #
 
 @contextmanager
 def locked(folder: Path | None) -> Iterator[None]:
-    """Hold a folder, which is made if need be; refused in one line while another fit does."""
-    if folder is None or fcntl is None or folder.resolve() in _held.get():
+    """Hold a folder, which is made if need be; refused in one line while another fit does.
+
+    Of several hosts that work together, the one that writes holds it for all.
+    """
+    if folder is None or fcntl is None or folder.resolve() in _held.get() or not writes():
         yield
         return
     try:

@@ -15,6 +15,7 @@ from .blocks import Block
 from .config import Config
 from .coupled_blocks import CountBlock
 from .coupled_networks import CountsEvaluated, CoupledSetup
+from .mesh import kept_on_all, shared_out
 from .networks import Evaluated, Networks, Setup
 from .schedules import annealed, kl_weight, n_observed
 
@@ -146,14 +147,13 @@ def run_round(
         def step(state, row):
             number, rows = row
             pace = annealed(setup.config, number, steps_per_epoch) * factor
-            return _step(
-                setup, optimiser, state, learned, block.take(rows), jax.random.fold_in(key, number), number, pace
-            )
+            batch = shared_out(setup.config, block.take(rows))
+            return _step(setup, optimiser, state, learned, batch, jax.random.fold_in(key, number), number, pace)
 
         state, record = jax.lax.scan(step, state, (first_step + jnp.arange(len(rows)), rows))
         return state._replace(average=jax.tree.map(lambda x: x / len(rows), state.average)), record
 
-    return jax.vmap(one_run)(state, rows, keys, factors)
+    return kept_on_all(setup.config, jax.vmap(one_run)(state, rows, keys, factors))
 
 
 def _step(
@@ -232,3 +232,8 @@ def batch_rows(seed: int, restart: int, first_step: int, n_steps: int, n_series:
     }
     whole = np.stack([epochs[epoch].reshape(per_epoch, batch) for epoch in (steps // per_epoch).tolist()])
     return whole[np.arange(n_steps), steps % per_epoch].astype(np.int32)
+
+
+def rows_of_restarts(seed: int, n_restarts: int, *place: int) -> Int[np.ndarray, "restart step batch"]:
+    """`batch_rows` for each of several restarts."""
+    return np.stack([batch_rows(seed, k, *place) for k in range(n_restarts)])

@@ -37,6 +37,7 @@ class Setup(NamedTuple):
     config: Config
     n_features: int
     capacity: Capacity  # for jumps in the longest gap
+    masked: bool = False  # the encoder reads which values are missing: some were, in training
 
     def with_capacity(self, capacity: tuple[int, ...]) -> "Setup":
         return self._replace(capacity=Capacity(*capacity))
@@ -135,7 +136,8 @@ def _tilted(
     valid = block.evidence.valid
     generator = jnp.asarray(generator_from_rates(rates))
     table = transition_matrices(generator, block.raw_gaps[:, :-1], setup.capacity)
-    inputs = encoder_inputs(block, jax.lax.stop_gradient(logs), n_labels(setup.model), setup.config.horizon)
+    logs_read = jax.lax.stop_gradient(logs)
+    inputs = encoder_inputs(block, logs_read, n_labels(setup.model), setup.config.horizon, setup.masked)
     law = initial_law(setup.model, parameters, rates)
     log_law = jnp.where(law > 0, jnp.log(jnp.where(law > 0, law, 1.0)), NEVER).astype(logs.dtype)
     tilted = tilted_terms(
@@ -158,7 +160,7 @@ def _free(
     keys: tuple[Array | None, ...],
 ) -> Evaluated:
     config, valid = setup.config, block.evidence.valid
-    inputs = encoder_inputs(block, None, n_labels(setup.model), config.horizon)
+    inputs = encoder_inputs(block, None, n_labels(setup.model), config.horizon, setup.masked)
     whole = posterior.encoder(inputs, key=keys[0]).whole
     first = posterior.initial_law(whole, key=keys[1])
     normalised = jnp.maximum(rates * block.span, config.forbidden_rate) * (1 - jnp.eye(len(rates), dtype=rates.dtype))

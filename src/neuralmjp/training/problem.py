@@ -2,13 +2,13 @@
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool, Float, Int
 
 from ..emissions.named import options_of
 from ..exact.evidence import Panel, Scaling, emission_values
@@ -17,12 +17,13 @@ from ..exact.starts import starting_point
 from ..posteriors import Capacity
 from ..priors import ParametricRates, rates_of
 from ..timeseries import TimeSeries
-from .blocks import Block, Clock, in_windows, make_block
+from .blocks import Block, Clock, as_configured, make_block
 from .config import Config
-from .loop import Learned, State
+from .loop import Learned, State, rows_of_restarts
 from .networks import Networks, Setup, make_networks, n_encoder_features
 from .reviving import revived
 from .spread import places_only, with_even_spread
+from .stream import ReadAhead, Stream
 
 # Rates may grow by this factor before transition matrices over the longest gap are compiled anew.
 HEADROOM = 4.0
@@ -32,7 +33,7 @@ HEADROOM = 4.0
 class Problem:
     """What training works on."""
 
-    data: TimeSeries  # as the configuration cuts it
+    data: TimeSeries  # as the configuration cuts it; of a stream, the sample that is held
     model: Model
     panel: Panel
     config: Config
@@ -41,14 +42,52 @@ class Problem:
     clock: Clock
     block: Block
     starts: tuple[Parameters, ...]  # one per restart
+    stream: Stream | None = None
+    ahead: ReadAhead[Block] | None = None  # what is trained on, where it is not the block
 
     @classmethod
-    def of(cls, data: TimeSeries, model: Model, panel: Panel, config: Config, restarts: int, seed: int) -> "Problem":
-        data = as_configured(data, config)
+    def of(
+        cls, data: TimeSeries | Stream, model: Model, panel: Panel, config: Config, restarts: int, seed: int
+    ) -> "Problem":
+        stream = data if isinstance(data, Stream) else None
+        data = as_configured(data, config) if isinstance(data, TimeSeries) else data.sample
         scaling, clock = Scaling.of(model.emission, data.values), Clock.of(data)
-        block = make_block(data, model, scaling, clock, panel, dtype_of(config))
+        length, masked = None, False
+        if stream is not None:
+            clock, length, masked = Clock(stream.span), stream.longest, stream.missing
+        block = make_block(data, model, scaling, clock, panel, dtype_of(config), length, masked)
         starts = tuple(_start(data, model, panel, scaling, clock, config, k, seed) for k in range(restarts))
-        return cls(data, model, panel, config, seed, scaling, clock, block, starts)
+        problem = cls(data, model, panel, config, seed, scaling, clock, block, starts, stream)
+        return problem if stream is None else replace(problem, ahead=ReadAhead(problem.read))
+
+    def read(self, first_step: int, n_steps: int) -> Block:
+        """What a round sees, from disk."""
+        assert self.stream is not None
+        data = self.stream.served(self.seed, self.batch, first_step, n_steps)
+        with in_precision(self.config):  # which is that of a thread
+            return make_block(
+                data,
+                self.model,
+                self.scaling,
+                self.clock,
+                self.panel,
+                dtype_of(self.config),
+                self.stream.longest,
+                self.stream.missing,
+            )
+
+    def served(self, first_step: int, n_steps: int) -> tuple[Block, Int[np.ndarray, "restart step batch"]]:
+        """What a round sees, and which series of it every step of each restart."""
+        if self.ahead is None:
+            place = (first_step, n_steps, self.n_series, self.batch)
+            return self.block, rows_of_restarts(self.seed, len(self.starts), *place)
+        rows = np.arange(n_steps * self.batch, dtype=np.int32).reshape(n_steps, self.batch)
+        return self.ahead.get(first_step, n_steps), np.stack([rows] * len(self.starts))
+
+    def close(self) -> None:
+        """Stop reading ahead."""
+        if self.ahead is not None:
+            self.ahead.close()
 
     @property
     def log_scale(self) -> float:
@@ -56,14 +95,19 @@ class Problem:
         return self.scaling.log_taken(self.model.emission, ~np.isnan(self.data.values))
 
     @property
+    def n_series(self) -> int:
+        return self.block.n_series if self.stream is None else self.stream.n_series
+
+    @property
     def batch(self) -> int:
-        return min(self.config.batch, self.block.n_series)
+        return min(self.config.batch, self.n_series)
 
     def setup(self) -> Setup:
         """For a program that bears the starting rates, and some more."""
         thetas = np.stack([start.rates for start in self.starts])
         capacity = Capacity.of(HEADROOM * self.most_jumps(thetas))
-        return Setup(self.model, self.config, n_encoder_features(self.model, self.config, self.block), capacity)
+        n_features = n_encoder_features(self.model, self.config, self.block)
+        return Setup(self.model, self.config, n_features, capacity, self.block.evidence.seen.mask is not None)
 
     def with_headroom(self, setup: Setup, thetas: Float[np.ndarray, "restart parameter"]) -> Setup:
         """More capacity where rates have grown beyond what the compiled program can bear."""
@@ -75,7 +119,8 @@ class Problem:
     def most_jumps(self, thetas: Float[np.ndarray, "restart parameter"]) -> float:
         """Expected at the fastest rate in the longest gap."""
         with np.errstate(over="ignore"):  # of a restart that diverges
-            return float(np.asarray(rates_of(self.model.rate_model, thetas)).sum(-1).max() * self.data.gaps.max())
+            longest = self.data.gaps.max() if self.stream is None else self.stream.longest_gap
+            return float(np.asarray(rates_of(self.model.rate_model, thetas)).sum(-1).max() * longest)
 
     def networks(self, setup: Setup, keys: Array) -> Networks:
         """Fresh ones for every restart, along a leading axis."""
@@ -107,9 +152,9 @@ class Problem:
             "panel": repr(self.panel),
         }
         known = {
-            "data": digest_of(self.data),
+            "data": digest_of(self.data) if self.stream is None else self.stream.digest,
             "model": model,
-            "configuration": self.config.as_dict(),
+            "configuration": self.config.same_run(),
             "number of restarts": len(self.starts),
             "seed": self.seed,
         }
@@ -122,17 +167,6 @@ def digest_of(data: TimeSeries) -> str:
     for array in (data.times, data.values, data.offsets):
         digest.update(np.ascontiguousarray(array).tobytes())
     return digest.hexdigest()
-
-
-def as_configured(data: TimeSeries, config: Config) -> TimeSeries:
-    """Cut into windows; without the last observation of each series, if so configured."""
-    if config.drop_last:
-        long = data[data.lengths > 2]
-        keep = np.ones(long.n_observations, bool)
-        keep[long.offsets[1:] - 1] = False
-        offsets = long.offsets - np.arange(len(long.offsets))
-        data = TimeSeries(long.times[keep], long.values[keep], offsets, long.names, long.value_names, long.time_unit)
-    return in_windows(data, config.window)
 
 
 def _start(

@@ -3,7 +3,7 @@
 import json
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, runtime_checkable
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool, Float, Int
 
 from ..errors import InputError
 from ..exact.evidence import Panel
@@ -22,9 +22,11 @@ from .checkpoints import Checkpoints
 from .config import Config
 from .identity import require_same
 from .lock import alone
-from .loop import Learned, Pace, Record, State, batch_rows, run_round, start_state
+from .loop import Learned, Pace, Record, State, run_round, start_state
+from .mesh import check_batch, on_all, on_one, writes
 from .networks import Networks
 from .problem import Problem, in_precision
+from .stream import Stream
 from .trained import Trained, conclude
 
 __all__ = ["Progress", "Trained", "train"]
@@ -109,7 +111,7 @@ class Ledger:
 
 
 def train(
-    data: TimeSeries,
+    data: TimeSeries | Stream,
     model: Model,
     *,
     panel: Panel,
@@ -123,13 +125,15 @@ def train(
     """Train until the objective has settled or the steps are used up.
 
     Args:
+        data: held, or a stream of what is on disk.
         folder: where checkpoints go, one per round.
         resume: go on from the checkpoint in `folder`, if there is one.
     """
     began = time.perf_counter()
     with in_precision(config):
         problem = Problem.of(data, model, panel, config, restarts, seed)
-        end = descend(problem, began, folder=folder, resume=resume, progress=progress)
+        with closing(problem):
+            end = descend(problem, began, folder=folder, resume=resume, progress=progress)
         return conclude(problem, end.setup, end.state, end.ledger.histories, end.ledger.settled, end.ledger.seconds)
 
 
@@ -152,9 +156,10 @@ class Trainable(Protocol):
     @property
     def starts(self) -> Sequence[Any]: ...
     @property
-    def block(self) -> Any: ...
+    def n_series(self) -> int: ...
     @property
     def batch(self) -> int: ...
+    def served(self, first_step: int, n_steps: int) -> tuple[Any, Int[np.ndarray, "restart step batch"]]: ...
     def setup(self) -> Any: ...
     def with_headroom(self, setup: Any, thetas: Float[np.ndarray, "restart parameter"]) -> Any: ...
     def networks(self, setup: Any, keys: Array) -> Networks: ...
@@ -173,6 +178,7 @@ def descend(problem: Trainable, began: float, *, folder: Path | None, resume: bo
         began: when the clock was started.
     """
     config, seed, restarts = problem.config, problem.seed, len(problem.starts)
+    check_batch(config, problem.batch)
     setup = problem.setup()
     keys = jax.random.split(jax.random.key(seed), restarts)
     state = start_state(problem.networks(setup, keys), config)
@@ -181,22 +187,22 @@ def descend(problem: Trainable, began: float, *, folder: Path | None, resume: bo
     if resume and folder is not None:
         state, ledger = _resumed(checkpoints, state, ledger, problem)
         setup = setup.with_capacity(ledger.capacity)
-    learned, before = problem.learned(), ledger.seconds
-    identity = None if folder is None else problem.identity()
-    per_epoch = max(problem.block.n_series // problem.batch, 1)
+    state, keys, learned = on_all(config, (state, keys, problem.learned()))
+    before, identity = ledger.seconds, None if folder is None else problem.identity()
+    held, held_on_all = None, None
+    per_epoch = max(problem.n_series // problem.batch, 1)
     while ledger.done < config.steps and not ledger.settled:
         n = min(config.round_steps, config.steps - ledger.done)
-        rows = [batch_rows(seed, k, ledger.done, n, problem.block.n_series, problem.batch) for k in range(restarts)]
+        block, rows = problem.served(ledger.done, n)
+        if block is not held:
+            held, held_on_all = block, on_all(config, block)
         factors = jnp.asarray([one.factor for one in ledger.pace], jnp.float32)
         state, record = run_round(
             setup,
             state,
             learned,
-            problem.block,
-            jnp.asarray(np.stack(rows)),
-            keys,
-            jnp.asarray(ledger.done),
-            factors,
+            held_on_all,
+            *on_all(config, (rows, keys, jnp.asarray(ledger.done), factors)),
             per_epoch,
         )
         thetas = np.asarray(_thetas(state.average[0]), np.float64)
@@ -210,14 +216,14 @@ def descend(problem: Trainable, began: float, *, folder: Path | None, resume: bo
         state = _revived(problem, state, ledger, record)
         setup = problem.with_headroom(setup, thetas)
         ledger.capacity = setup.capacity
-        if folder is not None:
+        if folder is not None and writes():
             note = {"identity": identity, "ledger": asdict(ledger)}
             checkpoints.save(state, note, step=ledger.done, objective=ledger.objective)
             with suppress(OSError):  # a full disk is told by the next checkpoint
                 ledger.log(folder / LOG_FILE)
         progress(ledger.told(), ledger.done / config.steps)
     ledger.seconds = before + time.perf_counter() - began
-    return Descent(setup, state, ledger)
+    return Descent(setup, on_one(config, state), ledger)
 
 
 def _revived(problem: Trainable, state: State, ledger: Ledger, record: Record) -> State:

@@ -16,10 +16,10 @@ from ..exact.fit import ordered
 from ..exact.model import Model, Parameters
 from ..exact.reseed import VISITED
 from ..timeseries import TimeSeries
-from .blocks import Clock, make_block
+from .blocks import Clock, as_configured, make_block
 from .loop import State, evaluate_all
 from .networks import Evaluated, Networks, Setup
-from .problem import Problem, as_configured
+from .problem import Problem
 
 NO_BOUND = "training ended without a finite bound: lower the learning rate, or look for extreme values in the data"
 USED_UP = "training used up"
@@ -103,7 +103,7 @@ def evaluated_precisely(
 ) -> list[Evaluated]:
     """The bound in double precision, whatever the networks were trained in: rounding must not lift it."""
     with jax.enable_x64(True):
-        block = make_block(data, setup.model, scaling, clock, panel, np.float64)
+        block = make_block(data, setup.model, scaling, clock, panel, np.float64, masked=setup.masked)
         batch = min(setup.config.batch, block.n_series)
         doubled = jax.tree.map(lambda x: jnp.asarray(x, jnp.float64), list(all_networks))
         return [evaluate_all(setup, networks, block, batch) for networks in doubled]

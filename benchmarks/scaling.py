@@ -1,0 +1,151 @@
+"""How seconds and memory grow: with series, observations per series, states, features, batch and devices.
+
+    python benchmarks/scaling.py [--part exact] [--part neural] [--part devices]
+
+The exact engine is measured by one likelihood with its gradient, the neural one by a training step (tilted posterior,
+GRU encoder of width 64, windows of 200 observations, batches of 64, unless that changes). Each point is a process
+of its own, whose memory is that of the largest moment, JAX and its compiler included (0.3 to 0.6 GiB). The requirement:
+on the processor cut into 8 devices, a step is not slower than on one by more than a fifth.
+"""
+
+import os
+import sys
+import time
+from typing import Any
+
+import matplotlib
+import numpy as np
+
+from harness import Benchmark, fresh, peak_gigabytes, table
+from neuralmjp import NeuralMJP
+from states import costs, simulated
+
+SLOWER = 1.25  # 1 / (1 - 20 %)
+POINT = {"states": 3, "length": 200, "series": 500, "features": 1}
+EXACT = {
+    "series": (100, 1000, 10_000),
+    "length": (1000, 10_000, 100_000, 1_000_000),
+    "states": (2, 4, 8, 16, 32),
+    "features": (1, 4, 16),
+}
+NEURAL = {
+    "series": (500, 5000, 50_000),
+    "length": (50, 100, 200, 400),
+    "states": (2, 4, 8, 16, 32),
+    "features": (1, 4, 16),
+    "batch": (16, 64, 256, 1024),
+}
+DEVICES, DEVICE_BATCH = (1, 2, 4, 8), 512
+UNITS = {"exact": "ms per likelihood with gradient", "neural": "ms per step", "devices": "ms per step"}
+
+
+def exact(states: int, length: int, series: int, features: int, rounds: int) -> dict[str, float]:
+    """Milliseconds, the least of several, and gigabytes."""
+    (found,) = costs([(states, length * series, series, features)], rounds)
+    return {"ms": 1000 * found["least"], "compile": found["first"], "gib": peak_gigabytes()}
+
+
+def neural(
+    states: int, length: int, series: int, features: int, rounds: int, batch: int = 64, mesh: int = 1
+) -> dict[str, float]:
+    """The same of a training step."""
+    steps, marks = 20, []
+    data = simulated(states, length * series, series, features)[1]
+    changes = {"steps": steps * (rounds + 1), "round_steps": steps, "batch": batch, "window": length, "mesh": mesh}
+    began = time.perf_counter()
+    estimator = NeuralMJP(states, emission="gaussian", changes=changes | {"reseed": 0})
+    estimator.train(data, lambda *_: marks.append(time.perf_counter()))
+    taken = np.diff(marks)[:rounds]
+    return {"ms": 1000 * float(taken.min()) / steps, "compile": marks[0] - began, "gib": peak_gigabytes()}
+
+
+def grown(bench: Benchmark, engine: str, axes: dict[str, tuple[int, ...]], rounds: int) -> list[dict[str, Any]]:
+    """One axis after the other, the others as they are at the point."""
+    runs = []
+    for axis, values in axes.items():
+        for value in values[:2] if bench.quick else values:
+            size = {**POINT, axis: value}
+            if engine == "exact" and axis == "length":
+                size["series"] = 1
+            one = fresh("scaling", engine, **size, rounds=rounds)
+            runs.append({"engine": engine, "axis": axis, "value": value, **one})
+            print(f"{engine}, {axis} {value}: {one['ms']:.3g} ms, {one['gib']:.2f} GiB", flush=True)
+    return runs
+
+
+def over_devices(bench: Benchmark, rounds: int) -> list[dict[str, Any]]:
+    """The same batch on one device and on several, made of the same cores; in turns, because others use them, too."""
+    runs, batch = [], 64 if bench.quick else DEVICE_BATCH
+    size = {**POINT, "series": 2 * batch, "length": 50 if bench.quick else 200}
+    for turn in range(1 if bench.quick else 3):
+        for n in DEVICES[:2] if bench.quick else DEVICES:
+            os.environ["XLA_FLAGS"] = f"--xla_force_host_platform_device_count={n}"
+            one = fresh("scaling", "neural", **size, batch=batch, mesh=n, rounds=rounds)
+            runs.append({"engine": "devices", "axis": "devices", "value": n, "turn": turn, **one})
+            print(f"{n} devices, batch {batch}: {one['ms']:.3g} ms, {one['gib']:.2f} GiB", flush=True)
+    del os.environ["XLA_FLAGS"]
+    return runs
+
+
+def slope(runs: list[dict[str, Any]]) -> float:
+    """Exponent between the last two points, where what does not grow no longer counts."""
+    first, last = runs[-2:]
+    return float(np.log(last["ms"] / first["ms"]) / np.log(last["value"] / first["value"]))
+
+
+def draw(path: Any, runs: list[dict[str, Any]]) -> None:
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    axes = list(dict.fromkeys(run["axis"] for run in runs))
+    figure, panels = plt.subplots(2, len(axes), figsize=(2.9 * len(axes), 5), layout="constrained", squeeze=False)
+    for column, axis in enumerate(axes):
+        for engine in dict.fromkeys(run["engine"] for run in runs):
+            some = [run for run in runs if run["axis"] == axis and run["engine"] == engine]
+            if some:
+                for row, number in enumerate(("ms", "gib")):
+                    panels[row, column].plot(
+                        [run["value"] for run in some], [run[number] for run in some], "o-", label=UNITS[engine]
+                    )
+        panels[0, column].set(xscale="log", yscale="log", title=axis)
+        panels[1, column].set(xscale="log", xlabel=axis, ylim=(0, None))
+    panels[0, 0].set_ylabel("milliseconds")
+    panels[1, 0].set_ylabel("GiB, largest moment")
+    panels[0, 0].legend(frameon=False, fontsize="small")
+    figure.savefig(path, dpi=150)
+
+
+def main() -> int:
+    bench = Benchmark("scaling", __doc__ or "", more=options)
+    parts, rounds, runs = bench.options.part or ["exact", "neural", "devices"], 1 if bench.quick else 4, []
+    for engine, axes in (("exact", EXACT), ("neural", NEURAL)):
+        if engine in parts:
+            runs += grown(bench, engine, dict(list(axes.items())[:1]) if bench.quick else axes, rounds)
+    if "devices" in parts:
+        runs += over_devices(bench, rounds)
+    rows = []
+    for engine, axis in dict.fromkeys((run["engine"], run["axis"]) for run in runs):
+        some = [run for run in runs if (run["engine"], run["axis"]) == (engine, axis)]
+        exponent = slope(some) if axis != "devices" else float("nan")
+        rows += [[engine, axis, run["value"], run["ms"], run["gib"], ""] for run in some]
+        rows[-1][-1] = f"{exponent:.2f}" if np.isfinite(exponent) else ""
+    table("How cost grows", ["engine", "axis", "value", "ms", "GiB", "exponent at the end"], rows)
+    bench.results["runs"] = runs
+    shared = [run for run in runs if run["engine"] == "devices"]
+    if shared:
+        least = {n: min(run["ms"] for run in shared if run["value"] == n) for n in {run["value"] for run in shared}}
+        most = max(least)
+        what = f"{most} devices on the same cores: {least[most] / least[1]:.2f} times the step of one"
+        bench.require(f"{what} (at most {SLOWER:g})", least[most] < SLOWER * least[1])
+    if bench.out is not None:
+        bench.out.mkdir(parents=True, exist_ok=True)
+        draw(bench.out / "scaling.png", runs)
+    return bench.finish()
+
+
+def options(parser: Any) -> None:
+    parser.add_argument("--part", action="append", choices=["exact", "neural", "devices"])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,106 @@
+"""Several devices, on one host or many: each computes its part of every batch; networks are the same on all.
+
+JAX's own sharding does the work. A program is written for one device; where the series of a batch are told to lie on
+different ones, the compiler splits what is done to them and sums the gradients.
+"""
+
+from typing import Any, TypeVar
+
+import jax
+import numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+from ..errors import InputError
+from .config import Config
+
+SERIES = "series"
+Tree = TypeVar("Tree")
+
+
+def mesh_of(config: Config) -> Mesh | None:
+    """The devices that share a batch, of all hosts together; None where there is one."""
+    devices = jax.devices()
+    n = config.mesh or len(devices)
+    if n > len(devices):
+        raise InputError(f"mesh asks for {n} devices, but there are {len(devices)}: lower it, or 0 for all")
+    return Mesh(np.array(devices[:n]), (SERIES,)) if n > 1 else None
+
+
+def check_batch(config: Config, batch: int) -> None:
+    """Raise unless every device gets the same number of series."""
+    mesh = mesh_of(config)
+    if mesh is not None and batch % mesh.size:
+        raise InputError(
+            f"a batch of {batch} series cannot be shared evenly by {mesh.size} devices: make batch a multiple of that"
+        )
+
+
+def on_all(config: Config, tree: Tree) -> Tree:
+    """The same arrays on every device."""
+    mesh = mesh_of(config)
+    if mesh is None:
+        return tree
+    everywhere = NamedSharding(mesh, PartitionSpec())
+    if jax.process_count() == 1:
+        return jax.device_put(tree, everywhere)
+    return jax.tree.map(lambda x: _on_all_hosts(x, everywhere), tree)
+
+
+def _on_all_hosts(x: Any, everywhere: NamedSharding) -> jax.Array:
+    """Every host has the same array, and gives it to its own devices."""
+    if isinstance(x, jax.Array) and jax.numpy.issubdtype(x.dtype, jax.dtypes.prng_key):
+        return jax.random.wrap_key_data(_on_all_hosts(jax.random.key_data(x), everywhere))
+    known = np.asarray(x)
+    return jax.make_array_from_callback(known.shape, everywhere, lambda part: known[part])
+
+
+def kept_on_all(config: Config, tree: Tree) -> Tree:
+    """`on_all`, inside a program."""
+    return _told(config, tree, lambda _: PartitionSpec())
+
+
+def shared_out(config: Config, batch: Tree) -> Tree:
+    """Inside a program: every device has some of the series, which are the first axis of all arrays with any."""
+    return _told(config, batch, lambda x: PartitionSpec(SERIES) if x.ndim else PartitionSpec())
+
+
+def _told(config: Config, tree: Tree, place: Any) -> Tree:
+    mesh = mesh_of(config)
+    if mesh is None:
+        return tree
+    return jax.tree.map(lambda x: jax.lax.with_sharding_constraint(x, NamedSharding(mesh, place(x))), tree)
+
+
+def on_one(config: Config, tree: Tree) -> Tree:
+    """Arrays that are the same on all devices, on the first of this host alone, where the rest of the work is done."""
+    return tree if mesh_of(config) is None else jax.tree.map(jax.numpy.asarray, jax.device_get(tree))
+
+
+def join_hosts(hosts: str) -> None:
+    """Make one mesh of the devices of several hosts, each of which runs the same command. Before anything else.
+
+    Args:
+        hosts: "" for this host alone; "auto" where a cluster manager says who is there (SLURM, Open MPI, Kubernetes,
+            Cloud TPU); else ADDRESS:PORT of the first host, their number, and which of them this is, from 0:
+            "10.0.0.1:1234,4,0".
+    """
+    if not hosts:
+        return
+    try:
+        if hosts == "auto":
+            jax.distributed.initialize()
+        else:
+            address, n, index = hosts.split(",")
+            jax.distributed.initialize(address, int(n), int(index))
+    except ValueError as error:
+        raise InputError(
+            f"hosts is auto, where a cluster manager is found, or ADDRESS:PORT,NUMBER,INDEX; got {hosts!r} ({error})"
+        ) from None
+    except RuntimeError as error:
+        words = " ".join(str(error).split())[:200]
+        raise InputError(f"the hosts {hosts} could not be joined: {words}") from None
+
+
+def writes() -> bool:
+    """Whether this process is the one of several that writes files."""
+    return jax.process_index() == 0
