@@ -27,6 +27,8 @@ LAYERS = {
     "units": {"errors"},
     "_version": set(),
     "whole_files": set(),
+    "digests": {"timeseries"},
+    "ensembles": {"errors", "io", "_version", "ensembles"},
     "programs": set(),
     "npz_files": {"errors"},
     "shapes": set(),
@@ -44,9 +46,11 @@ LAYERS = {
     "emissions": {"errors", "units", "mjp", "timeseries", "emissions"},
     "posteriors": {"errors", "mjp", "systems", "emissions", "encoders", "objective", "posteriors"},
 }
+ENSEMBLE = {"ensembles", "digests"}
 MODEL = {"errors", "mjp", "timeseries", "priors", "emissions"}
 LAYERS |= {
-    "exact": MODEL | {"exact", "fitted", "systems"},  # fitted: what a bootstrap fits again; systems: networks
+    # fitted: what a bootstrap fits again; systems: networks
+    "exact": MODEL | ENSEMBLE | {"exact", "fitted", "systems"},
     "fitted": MODEL | {"exact", "fitted_files"},
     "fitted_files": MODEL | {"exact", "fitted", "_version", "npz_files", "shapes", "whole_files"},
     "fitted_network": MODEL | {"systems", "exact", "fitted_network_files"},
@@ -56,11 +60,12 @@ LAYERS |= {
     "baselines": MODEL | {"systems", "exact", "baselines"},  # exact: the simplex of PCCA+
     "estimators": MODEL | {"systems", "exact", "baselines", "training", "fitted", "fitted_network", "estimators"},
 }
-LAYERS["estimators"] |= {"programs"}
-LAYERS["validation"] = LAYERS["estimators"] - {"training", "baselines"} | {"preprocess", "validation"}
+LAYERS["training"] |= {"digests"}
+LAYERS["estimators"] |= {"programs", "ensembles"}
+LAYERS["validation"] = LAYERS["estimators"] - {"training", "baselines"} | {"preprocess", "validation"} | ENSEMBLE
 LAYERS["experiments"] = LAYERS["estimators"] - {"exact"} | {"objective", "plots", "io", "preprocess", "validation"}
 LAYERS["experiments"] |= {"experiments"}
-LAYERS["comparison"] = LAYERS["estimators"] - {"exact"} | {"fitted_files", "io", "preprocess", "comparison"}
+LAYERS["comparison"] = LAYERS["estimators"] - {"exact"} | {"fitted_files", "io", "preprocess", "comparison"} | ENSEMBLE
 LAYERS["report"] = MODEL | {"_version", "fitted", "fitted_files", "io", "plots", "training", "report"}
 LAYERS["report"] |= {"exact", "fitted_network", "fitted_network_files"}
 NEURAL = ("encoders", "posteriors", "training", "objective", "priors.generator")
