@@ -128,10 +128,11 @@ DATA = "import neuralmjp.timeseries, neuralmjp.io.csv, neuralmjp.io.parquet, neu
     ("code", "unwanted"),
     [
         ("import neuralmjp", "jax numpy scipy pandas pyarrow matplotlib"),
+        ("import neuralmjp.comparison, neuralmjp.validation, neuralmjp.ensembles", "dask distributed"),
         ("import neuralmjp.systems", "jax numpy scipy"),
         (
             "from neuralmjp import cli\ntry:\n    cli.app(['--help'])\nexcept SystemExit: pass",
-            "jax numpy scipy matplotlib",
+            "jax numpy scipy matplotlib dask distributed",
         ),
         (
             "import neuralmjp.timeseries, neuralmjp.io.csv, neuralmjp.io.parquet, neuralmjp.io.npz",
@@ -139,7 +140,7 @@ DATA = "import neuralmjp.timeseries, neuralmjp.io.csv, neuralmjp.io.parquet, neu
         ),
         ("import neuralmjp.commands.describe", "jax equinox diffrax matplotlib"),
     ],
-    ids=["package", "systems", "help", "data", "describe"],
+    ids=["package", "ensembles", "systems", "help", "data", "describe"],
 )
 def test_slow_libraries_wait_until_they_are_needed(code, unwanted):
     loaded = set(run_python(f"{code}\nimport sys\nprint(*sys.modules, sep='\\n')").split())

@@ -35,6 +35,10 @@ def failing(folder, asked):
     return {"tries": before + 1}
 
 
+def missing(_, asked):
+    import no_such_package  # type: ignore[import-not-found]  # noqa: F401
+
+
 def deadly(_, asked):
     os.kill(os.getpid(), 9)
 

@@ -3,18 +3,24 @@
 import os
 import random
 import signal
+import time
 from collections import Counter
 
 import pytest
 
 from ensembles import pieces
-from neuralmjp.ensembles import Kept, each_answer, opened
+from neuralmjp.ensembles import Kept, each_answer, opened, run_each
 
 
 def busy(place):
-    """Processes of the workers that are at something."""
-    pids = place.client.run(os.getpid)
-    return [pids[worker] for worker, tasks in place.client.processing().items() if tasks and worker in pids]
+    """Processes of the workers that are at something; none if that is so for some seconds."""
+    for _ in range(50):
+        pids = place.client.run(os.getpid, on_error="ignore")
+        found = [pids[worker] for worker, tasks in place.client.processing().items() if tasks and worker in pids]
+        if found:
+            return found
+        time.sleep(0.1)
+    return []
 
 
 def killed(folder, *, questions, workers, kills, seconds, seed=0):
@@ -52,6 +58,15 @@ def killed(folder, *, questions, workers, kills, seconds, seed=0):
 
 def test_one_of_three_workers_is_killed(tmp_path):
     assert killed(tmp_path, questions=15, workers=3, kills=1, seconds=0.5) >= 1
+
+
+def test_workers_killed_between_rounds():
+    """What all share reaches those that are left and those that come anew."""
+    questions = {f"{n}": {"n": n} for n in range(4)}
+    with opened("local", 2) as place:
+        for _ in range(4):
+            os.kill(next(iter(place.client.run(os.getpid, on_error="ignore").values())), signal.SIGKILL)
+            assert run_each(pieces.powers, questions, 2, cluster=place)["3"] == {"power": 8}
 
 
 @pytest.mark.slow

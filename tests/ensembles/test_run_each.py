@@ -93,6 +93,11 @@ def test_workers_of_another_version(workers, monkeypatch):
         run_each(pieces.powers, NUMBERS, 2, cluster=workers)
 
 
+def test_workers_without_a_package(workers):
+    with pytest.raises(InputError, match="one: a worker says: No module named 'no_such_package'; install the same"):
+        run_each(pieces.missing, {"one": {}}, cluster=workers)
+
+
 class TestKept:
     def test_nothing_is_worked_out_twice(self, place, tmp_path):
         traces, kept = tmp_path / "traces", Kept(tmp_path / "answers", {"data": "a"})
@@ -242,6 +247,11 @@ def script(folder: Path, guard: str) -> subprocess.Popen:
         text=True,
         start_new_session=True,
     )
+
+
+def test_a_script_that_would_start_itself_again(tmp_path):
+    _, words = script(tmp_path, "if True:").communicate(timeout=60)
+    assert words.splitlines()[-1].endswith("must do its work below: if __name__ == '__main__':")
 
 
 def test_an_interruption_closes_the_local_cluster(tmp_path):

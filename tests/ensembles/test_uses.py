@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -11,8 +12,10 @@ import numpy as np
 import pytest
 
 from command import assert_refused
+from ensembles.test_kills import busy
 from exact.test_information import TWO, simulated
 from neuralmjp import ExactMJP, InputError, write
+from neuralmjp.commands.select import told
 from neuralmjp.comparison import compare
 from neuralmjp.emissions import Gaussian
 from neuralmjp.ensembles import opened
@@ -42,6 +45,23 @@ def test_select(run, recording, tmp_path, states):
         assert ended.status == 0, ended.err
     here, cluster = (json.loads(file.read_text()) for file in files)
     assert here == cluster
+
+
+@pytest.mark.slow
+def test_a_selection_whose_workers_are_killed(workers):
+    """One as soon as a fold is done, one in the middle, one when the folds are done: the same numbers."""
+    data, choices, moments = channel(n=1000), {"folds": 3, "restarts": 1, "emission": "gaussian"}, [0.1, 0.5, 0.9]
+    here = select(data, (2, 3), **choices)
+
+    def kill(what, share):
+        under_way = "to do" in what and not what.startswith("0 ")
+        if under_way and moments and share >= moments[0]:
+            moments.pop(0)
+            os.kill(random.Random(0).choice(busy(workers)), signal.SIGKILL)
+
+    there = select(data, (2, 3), **choices, cluster=workers, progress=kill)
+    assert not moments
+    assert told(here, 0) == told(there, 0)
 
 
 def test_a_selection_goes_on_where_it_was(tmp_path):

@@ -72,7 +72,15 @@ class Cluster:
 
         plugin: Any = WorkerPlugin()
         plugin.shared = shared
-        self.client.register_plugin(plugin, name=run)
+        for last in (False, False, True):
+            try:
+                self.client.register_plugin(plugin, name=run)
+            except OSError:  # a worker has died in the meantime
+                if last or self.client.status != "running":
+                    raise self._gone() from None
+                time.sleep(COUNT)
+            else:
+                return
 
     def _end(self, future: Any, result: Any) -> End:
         """From what dask says of a task."""
@@ -86,8 +94,11 @@ class Cluster:
         elif isinstance(error, ModuleNotFoundError):
             error = InputError(f"a worker says: {error}; install the same on all machines")
         elif future.status != "error":
-            error = InputError(f"the scheduler at {self.address} is gone; start it, and the same again")
+            error = self._gone()
         return End(None, error)
+
+    def _gone(self) -> InputError:
+        return InputError(f"the scheduler at {self.address} is gone; start it, and the same again")
 
 
 def _worked(function: Function, run: str, question: Question, version: str) -> End:
