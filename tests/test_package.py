@@ -27,6 +27,8 @@ LAYERS = {
     "units": {"errors"},
     "_version": set(),
     "whole_files": set(),
+    "digests": {"timeseries"},
+    "ensembles": {"errors", "io", "_version", "ensembles"},
     "programs": set(),
     "npz_files": {"errors"},
     "shapes": set(),
@@ -54,9 +56,11 @@ LAYERS = {
     "emissions": {"errors", "units", "mjp", "timeseries", "emissions"},
     "posteriors": {"errors", "mjp", "systems", "emissions", "encoders", "objective", "posteriors"},
 }
+ENSEMBLE = {"ensembles", "digests"}
 MODEL = {"errors", "mjp", "timeseries", "priors", "emissions"}
 LAYERS |= {
-    "exact": MODEL | {"exact", "fitted", "systems"},  # fitted: what a bootstrap fits again; systems: networks
+    # fitted: what a bootstrap fits again; systems: networks
+    "exact": MODEL | ENSEMBLE | {"exact", "fitted", "systems"},
     "fitted": MODEL | {"exact", "fitted_files"},
     "fitted_files": MODEL | {"exact", "fitted", "_version", "npz_files", "shapes", "whole_files"},
     "fitted_network": MODEL | {"systems", "exact", "fitted_network_files"},
@@ -66,12 +70,12 @@ LAYERS |= {
     "baselines": MODEL | {"systems", "exact", "baselines"},  # exact: the simplex of PCCA+
     "estimators": MODEL | {"systems", "exact", "baselines", "training", "fitted", "fitted_network", "estimators"},
 }
-LAYERS["training"] |= {"store"}
-LAYERS["estimators"] |= {"programs", "store"}
-LAYERS["validation"] = LAYERS["estimators"] - {"training", "baselines"} | {"preprocess", "validation"}
+LAYERS["training"] |= {"digests", "store"}
+LAYERS["estimators"] |= {"programs", "ensembles", "store"}
+LAYERS["validation"] = LAYERS["estimators"] - {"training", "baselines"} | {"preprocess", "validation"} | ENSEMBLE
 LAYERS["experiments"] = LAYERS["estimators"] - {"exact"} | {"objective", "plots", "io", "preprocess", "validation"}
 LAYERS["experiments"] |= {"experiments"}
-LAYERS["comparison"] = LAYERS["estimators"] - {"exact"} | {"fitted_files", "io", "preprocess", "comparison"}
+LAYERS["comparison"] = LAYERS["estimators"] - {"exact"} | {"fitted_files", "io", "preprocess", "comparison"} | ENSEMBLE
 LAYERS["report"] = MODEL | {"_version", "fitted", "fitted_files", "io", "plots", "training", "report"}
 LAYERS["report"] |= {"exact", "fitted_network", "fitted_network_files"}
 NEURAL = ("encoders", "posteriors", "training", "objective", "priors.generator")
@@ -134,10 +138,11 @@ DATA = "import neuralmjp.timeseries, neuralmjp.io.csv, neuralmjp.io.parquet, neu
     ("code", "unwanted"),
     [
         ("import neuralmjp", "jax numpy scipy pandas pyarrow matplotlib"),
+        ("import neuralmjp.comparison, neuralmjp.validation, neuralmjp.ensembles", "dask distributed"),
         ("import neuralmjp.systems", "jax numpy scipy"),
         (
             "from neuralmjp import cli\ntry:\n    cli.app(['--help'])\nexcept SystemExit: pass",
-            "jax numpy scipy matplotlib",
+            "jax numpy scipy matplotlib dask distributed",
         ),
         (
             "import neuralmjp.timeseries, neuralmjp.io.csv, neuralmjp.io.parquet, neuralmjp.io.npz",
@@ -145,7 +150,7 @@ DATA = "import neuralmjp.timeseries, neuralmjp.io.csv, neuralmjp.io.parquet, neu
         ),
         ("import neuralmjp.commands.describe", "jax equinox diffrax matplotlib"),
     ],
-    ids=["package", "systems", "help", "data", "describe"],
+    ids=["package", "ensembles", "systems", "help", "data", "describe"],
 )
 def test_slow_libraries_wait_until_they_are_needed(code, unwanted):
     loaded = set(run_python(f"{code}\nimport sys\nprint(*sys.modules, sep='\\n')").split())

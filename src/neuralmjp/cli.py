@@ -129,9 +129,7 @@ def describe(
     states: Annotated[
         int | None, typer.Option("--states", metavar="K", help="Also check that the data can bear K states.")
     ] = None,
-    json_file: Annotated[
-        Path | None, typer.Option("--json", metavar="FILE", help="Also write the summary as JSON.")
-    ] = None,
+    json_file: given.SummaryFile = None,
 ) -> None:
     """Show what is in a data file: series, lengths, gaps, missing values, histograms."""
     from .commands import describe as command
@@ -330,6 +328,7 @@ def compare(
     changes: given.MethodChanges = None,
     truth: given.TruthFile = None,
     jobs: given.Jobs = None,
+    cluster: given.ClusterName = None,
     limit: given.Limit = None,
     thin: given.Thin = 1,
     reading: given.Reading,
@@ -358,6 +357,7 @@ def compare(
             "angles": angles,
             "held_out": held_out,
             "jobs": jobs,
+            "cluster": cluster,
             "limit": limit,
         },
         out=out,

@@ -9,7 +9,10 @@ from . import cli_types as given
 
 FigureFolder = Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Draw a figure per check here.")]
 ModelFolder = Annotated[
-    Path | None, typer.Option("--out", metavar="DIR", help="Fit the chosen number with intervals and keep the model.")
+    Path | None,
+    typer.Option(
+        "--out", metavar="DIR", help="Fit the chosen number with intervals, keep the model; and answers, to go on."
+    ),
 ]
 
 
@@ -49,6 +52,7 @@ def select(
     hum: given.Hum = None,
     drift: given.Drift = 0,
     thin: given.Thin = 1,
+    cluster: given.ClusterName = None,
     reading: given.Reading,
     seed: given.Seed = 0,
     out: ModelFolder = None,
@@ -71,6 +75,7 @@ def select(
         prior=prior,
         hum=hum,
         drift=drift,
+        cluster=cluster,
         seed=seed,
         out=out,
         json_file=json_file,

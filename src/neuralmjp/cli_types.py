@@ -211,6 +211,7 @@ FitFolder = Annotated[
     typer.Option("--out", metavar="DIR", help="Folder for the fitted model; neural: also checkpoint, history.csv."),
 ]
 JsonFile = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the result as JSON.")]
+SummaryFile = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Also write the summary as JSON.")]
 FetchOut = Annotated[Path, typer.Option("--out", metavar="FILE", help="Where to write: .npz.")]
 Nanoseconds = Annotated[
     float | None,
@@ -237,6 +238,14 @@ TruthFile = Annotated[
     Path | None, typer.Option("--truth", metavar="FILE", help="True state of every row, as simulate --truth writes it.")
 ]
 Jobs = Annotated[int | None, typer.Option("--jobs", metavar="J", min=1, help="Fits at a time; default: one per core.")]
+ClusterName = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster",
+        metavar="local|ADDRESS",
+        help="Work on a dask cluster: started here, or tcp://host:8786 of a scheduler.",
+    ),
+]
 Limit = Annotated[
     float | None, typer.Option("--limit", metavar="S", min=0, help="Seconds after which a fit is given up.")
 ]

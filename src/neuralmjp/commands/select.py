@@ -29,6 +29,7 @@ def run(
     prior: str,
     hum: str | None,
     drift: int,
+    cluster: str | None,
     seed: int,
     out: Path | None,
     json_file: Path | None,
@@ -37,7 +38,17 @@ def run(
     tried = numbers(states)
     assumed: dict[str, Any] = {"emission": emission, "prior": prior, "hum": hum, "drift": drift}
     with progress_display() as progress:
-        found = select(data, tried, folds=folds, restarts=restarts, seed=seed, progress=progress, **assumed)
+        found = select(
+            data,
+            tried,
+            folds=folds,
+            restarts=restarts,
+            seed=seed,
+            cluster=cluster,
+            folder=None if out is None else out / "answers",
+            progress=progress,
+            **assumed,
+        )
     show(found, path)
     if json_file is not None:
         json_file.write_text(json.dumps(told(found, seed), indent=2, allow_nan=False) + "\n")

@@ -1,30 +1,22 @@
-"""All methods and seeds, each fit in a process of its own, several at a time."""
+"""All methods and seeds, each fit in a process of its own, several at a time, here or on a cluster."""
 
-import json
-import os
-import subprocess
-import sys
-import tempfile
-import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+import threading
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from jaxtyping import Int
 
+from ..digests import digest_of
+from ..ensembles import Kept, Place, Progress, opened, run_each
+from ..ensembles.places import cores
 from ..errors import InputError
-from ..io import write
 from ..timeseries import TimeSeries
-from ..training.problem import digest_of
 from .answer import Answer
+from .apart import Apart, fitted_apart
 from .compared import Comparison, Outcome
 from .methods import DEFAULT, METHODS
-
-Progress = Callable[[str, float], None]
-LOOK = 0.1  # seconds between looks at the processes
-LAST_WORDS = 200  # characters of what a process said before it died
 
 
 def compare(
@@ -45,6 +37,7 @@ def compare(
     jobs: int | None = None,
     limit: float | None = None,
     folder: Path | None = None,
+    cluster: str | Place | None = None,
     progress: Progress = lambda *_: None,
 ) -> Comparison:
     """Fit the same data by several methods.
@@ -59,35 +52,46 @@ def compare(
         held_out: share of the series (of a single series: the end) that is not fitted but judged; 0 for none.
         more: choices for one method alone: {"msm": {"cells": 300}}.
         truth: the true state of every observation, 0 to K - 1, if known: states are then named as these.
-        jobs: fits at a time; one per core by default.
+        jobs: fits at a time on this machine; one per core by default.
         limit: seconds after which a fit is given up.
         folder: keeps every answer, so that a comparison that was interrupted goes on where it was.
+        cluster: None for this machine without dask, "local", or the address of a running `dask scheduler`.
     """
     more = more or {}
     _check(methods, more, held_out, truth, data, n_states)
     asked = {"n_states": n_states, "emission": emission, "prior": prior, "initial": initial, "lag": lag}
     asked |= {"angles": angles}
-    with tempfile.TemporaryDirectory() as scratch:
-        file, kept = Path(scratch) / "data.npz", Path(scratch) if folder is None else folder
-        kept.mkdir(parents=True, exist_ok=True)
-        write(data, file)
-        known = digest_of(data)
-        tasks = [
-            Task(
-                method,
-                s,
-                Path(scratch),
-                kept,
-                known,
-                {**asked, "seed": s, "more": dict(more.get(method, {}))},
-                held_out,
-            )
-            for s in range(seed, seed + seeds)
-            for method in methods
-        ]
-        found = run_all(tasks, jobs or os.cpu_count() or 1, limit, progress)
-    outcomes = {method: tuple(found[method, s] for s in range(seed, seed + seeds)) for method in methods}
+    seen = digest_of(data)
+    questions = {
+        f"{method}-{s}": {
+            "method": method,
+            "data": seen,
+            "asked": {**asked, "seed": s, "more": dict(more.get(method, {}))},
+            "held_out": held_out,
+        }
+        for s in range(seed, seed + seeds)
+        for method in methods
+    }
+    kept = None if folder is None else Kept(folder, {})
+    stop = threading.Event()
+    if cluster is None:
+        jobs = jobs or cores()
+        shared = Apart(data, limit, max(cores() // min(jobs, len(questions)), 1), stop)
+    else:
+        shared = Apart(data, limit)
+    with opened(cluster, jobs) as place:
+        try:
+            found = run_each(fitted_apart, questions, shared, cluster=place, kept=kept, go_on=True, progress=progress)
+        finally:
+            stop.set()
+    outcomes = {
+        method: tuple(_outcome(found[f"{method}-{s}"]) for s in range(seed, seed + seeds)) for method in methods
+    }
     return Comparison.of(outcomes, n_states, data.time_unit, truth)
+
+
+def _outcome(said: dict[str, Any]) -> Outcome:
+    return Outcome(None, said["failed"]) if "failed" in said else Outcome(Answer.from_json(said))
 
 
 def _check(
@@ -117,107 +121,3 @@ def _check(
         raise InputError(
             f"true states are numbered 0 to {n_states - 1}; the truth holds {truth.min()} to {truth.max()}"
         )
-
-
-@dataclass(frozen=True)
-class Task:
-    """One fit: its question, and where the answer goes."""
-
-    method: str
-    seed: int
-    scratch: Path
-    kept: Path
-    data: str  # digest: an answer that was kept may be to another question
-    asked: dict[str, Any]
-    held_out: float
-
-    @property
-    def file(self) -> Path:
-        return self.scratch / f"task-{self.method}-{self.seed}.json"
-
-    @property
-    def words(self) -> Path:
-        """What the process says."""
-        return self.file.with_suffix(".txt")
-
-    @property
-    def result(self) -> Path:
-        return self.kept / f"{self.method}-{self.seed}.json"
-
-    @property
-    def question(self) -> dict[str, Any]:
-        return {"method": self.method, "data": self.data, "asked": self.asked, "held_out": self.held_out}
-
-    def start(self, threads: int) -> "Running":
-        places = {"file": str(self.scratch / "data.npz"), "result": str(self.result)}
-        self.file.write_text(json.dumps(self.question | places))
-        few = {name: str(threads) for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")}
-        command = [sys.executable, "-W", "ignore", "-m", "neuralmjp.comparison.worker", str(self.file)]
-        with open(self.words, "wb") as words:
-            process = subprocess.Popen(command, stdout=words, stderr=words, env={**os.environ, **few})
-        return Running(self, process, time.monotonic())
-
-    def outcome(self) -> Outcome | None:
-        """What was answered, if it was."""
-        try:
-            known = json.loads(self.result.read_text())
-        except (OSError, ValueError):
-            return None
-        if known["question"] != self.question:
-            return None
-        return Outcome(None, known["failed"]) if "failed" in known else Outcome(Answer.from_json(known["answer"]))
-
-
-@dataclass(frozen=True)
-class Running:
-    """A fit that is under way."""
-
-    task: Task
-    process: subprocess.Popen
-    began: float
-
-    def ended(self, limit: float | None) -> Outcome | None:
-        """How it ended; None while it has not."""
-        status = self.process.poll()
-        late = limit is not None and time.monotonic() - self.began > limit
-        if status is None and not late:
-            return None
-        if status is None:
-            self.stop()
-            return Outcome(None, f"given up after {limit:g} s")
-        found = self.task.outcome()  # whole or not there, however the process ended after it
-        if found is None:
-            last = " ".join(self.task.words.read_text(errors="replace").split())[-LAST_WORDS:]
-            found = Outcome(None, f"its process ended with status {status}: {last or 'it said nothing'}")
-        return found
-
-    def stop(self) -> None:
-        self.process.kill()
-        self.process.wait()
-
-
-def run_all(
-    tasks: Sequence[Task], jobs: int, limit: float | None, progress: Progress
-) -> dict[tuple[str, int], Outcome]:
-    """Every task, `jobs` at a time; those whose answer is kept already are not done again."""
-    found = {(task.method, task.seed): old for task in tasks if (old := task.outcome()) is not None and old.answer}
-    waiting = [task for task in tasks if (task.method, task.seed) not in found]
-    threads = max((os.cpu_count() or 1) // min(jobs, max(len(waiting), 1)), 1)
-    running: list[Running] = []
-    try:
-        while waiting or running:
-            while waiting and len(running) < jobs:
-                running.append(waiting.pop(0).start(threads))
-            names = ", ".join(f"{one.task.method} {one.task.seed}" for one in running)
-            progress(names, len(found) / len(tasks))
-            time.sleep(LOOK)
-            for one in list(running):
-                outcome = one.ended(limit)
-                if outcome is not None:
-                    found[one.task.method, one.task.seed] = outcome
-                    running.remove(one)
-    finally:
-        for one in running:
-            one.stop()
-    progress("done", 1.0)
-    return found

@@ -1,10 +1,13 @@
 """One fit in a process of its own: `python -m neuralmjp.comparison.worker TASK.json`.
 
 A process of its own measures its memory, uses the machine beside others, and takes nobody with it when it fails.
+It ends when its standard input does: whoever asked is gone.
 """
 
 import json
+import os
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -34,16 +37,19 @@ def worked(task: dict[str, Any]) -> dict[str, Any]:
         return {"failed": str(error)}
     except Exception as error:
         return {"failed": " ".join(f"{type(error).__name__}: {error}".split())}
-    return {"answer": found.to_json()}
+    return found.to_json()
+
+
+def end_with_whoever_asked() -> None:
+    os.read(0, 1)
+    os._exit(1)
 
 
 def main(file: str) -> None:
+    threading.Thread(target=end_with_whoever_asked, daemon=True).start()
     task = json.loads(Path(file).read_text())
-    result = Path(task.pop("result"))
-    said = worked(task)
-    del task["file"]
-    with replacing(result) as partial:
-        partial.write_text(json.dumps({"question": task, **said}, allow_nan=False))
+    with replacing(Path(task["result"])) as partial:
+        partial.write_text(json.dumps(worked(task), allow_nan=False))
 
 
 if __name__ == "__main__":

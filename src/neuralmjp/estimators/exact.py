@@ -2,9 +2,11 @@
 
 import time
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 
+from ..ensembles import Place
 from ..errors import InputError
 from ..exact.alternatives import bootstrap, profile_interval
 from ..exact.fit import Progress, bounds_of, fit
@@ -65,10 +67,23 @@ class ExactMJP(Assumptions):
         return profile_interval(found, bounds_of(found.model, found.packing, data), jump)
 
     def bootstrap(
-        self, data: TimeSeries, fitted: FittedMJP, n: int = 200, progress: Progress = lambda *_: None
+        self,
+        data: TimeSeries,
+        fitted: FittedMJP,
+        n: int = 200,
+        progress: Progress = lambda *_: None,
+        *,
+        cluster: str | Place | None = None,
+        folder: str | Path | None = None,
     ) -> FittedMJP:
-        """The same fit with intervals by parametric bootstrap: `n` data sets simulated from it and fitted again."""
-        return bootstrap(fitted, data, n, seed=self.seed, progress=progress)
+        """The same fit with intervals by parametric bootstrap: `n` data sets simulated from it and fitted again.
+
+        Args:
+            cluster: None for this process, "local" for all cores of this machine, or the address of a `dask scheduler`.
+            folder: keeps every fit, so that a bootstrap that was interrupted goes on where it was.
+        """
+        kept = None if folder is None else Path(folder)
+        return bootstrap(fitted, data, n, seed=self.seed, cluster=cluster, folder=kept, progress=progress)
 
     def model(self, data: TimeSeries) -> Model:
         """What is assumed, spelled out for these data."""

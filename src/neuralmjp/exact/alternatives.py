@@ -1,12 +1,17 @@
 """Intervals that do not trust the curvature: profile likelihood for one rate, parametric bootstrap for everything."""
 
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import jax
 import numpy as np
 from scipy.optimize import brentq
 from scipy.stats import chi2
 
+from ..digests import digest_of
+from ..emissions.named import options_of
+from ..ensembles import Kept, Place, run_each
 from ..errors import InputError
 from ..fitted import FittedMJP
 from ..mjp import simulate_states
@@ -56,25 +61,27 @@ def profile_interval(found: ExactFit, bounds: np.ndarray, jump: tuple[int, int])
 
 @in_double_precision
 def bootstrap(
-    fitted: FittedMJP, data: TimeSeries, n: int, *, seed: int, progress: Progress = lambda *_: None
+    fitted: FittedMJP,
+    data: TimeSeries,
+    n: int,
+    *,
+    seed: int,
+    cluster: str | Place | None = None,
+    folder: Path | None = None,
+    progress: Progress = lambda *_: None,
 ) -> FittedMJP:
-    """The same fit with intervals from data sets simulated from it and fitted like the real one."""
+    """The same fit with intervals from data sets simulated from it and fitted like the real one.
+
+    Args:
+        cluster: None for this process, "local" for all cores of this machine, or the address of a `dask scheduler`.
+        folder: keeps every fit: one that was interrupted goes on, one with more data sets adds to those it has.
+    """
     if fitted.panel.exact_entry is not None:
         raise InputError("the bootstrap cannot simulate exact times of entry: use the observed information")
-    rates, emissions = [], []
-    for k in range(n):
-        progress("bootstrap", k / n)
-        again = fit(
-            resimulated(fitted, data, seed=seed + k + 1),
-            fitted.model,
-            panel=fitted.panel,
-            restarts=1,
-            seed=seed,
-            start=fitted.parameters,
-        )
-        rates.append(again.rates)
-        scaled = fitted.emission.rescaled(again.parameters.emission, again.scaling.shift, again.scaling.scale)
-        emissions.append({name: np.asarray(entry.value) for name, entry in fitted.emission.natural(scaled).items()})
+    questions = {f"bootstrap {k + 1}": {"drawn": seed + k + 1, "seed": seed} for k in range(n)}
+    kept = None if folder is None else Kept(folder, {"data": digest_of(data), "fitted": _identity(fitted)})
+    found = run_each(refitted, questions, (fitted, data), cluster=cluster, kept=kept, progress=progress)
+    rates, emissions = ([one[part] for one in found.values()] for part in ("rates", "emission"))
     samples = np.stack(rates)
     tail = (1 - LEVEL) / 2
 
@@ -90,6 +97,29 @@ def bootstrap(
     return replace(
         fitted, rate_samples=samples, intervals=intervals, uncertainty=f"parametric bootstrap, {n} data sets"
     )
+
+
+@in_double_precision
+def refitted(shared: tuple[FittedMJP, TimeSeries], question: dict[str, Any]) -> dict[str, Any]:
+    """Rates and emission of one simulated data set, fitted from those that it was simulated from."""
+    fitted, data = shared
+    drawn = resimulated(fitted, data, seed=question["drawn"])
+    again = fit(drawn, fitted.model, panel=fitted.panel, restarts=1, seed=question["seed"], start=fitted.parameters)
+    scaled = fitted.emission.rescaled(again.parameters.emission, again.scaling.shift, again.scaling.scale)
+    emission = {name: np.asarray(entry.value) for name, entry in fitted.emission.natural(scaled).items()}
+    return {"rates": again.rates, "emission": emission}
+
+
+def _identity(fitted: FittedMJP) -> dict[str, Any]:
+    """What must be the same for an old fit to be one of this bootstrap."""
+    model, parameters = fitted.model, jax.tree.map(np.asarray, fitted.parameters)
+    return {
+        "rates": [type(model.rate_model).__name__, model.rate_model.names, model.rate_model.allowed],
+        "emission": [model.emission.name, options_of(model.emission)],
+        "initial": [model.initial, model.given, model.rate_prior],
+        "panel": repr(fitted.panel),
+        "parameters": [parameters.rates, dict(parameters.emission), parameters.initial],
+    }
 
 
 def resimulated(fitted: FittedMJP, data: TimeSeries, *, seed: int) -> TimeSeries:

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
+from ..digests import digest_of
 from ..emissions.emission import Params
 from ..emissions.readings import Readings
 from ..errors import InputError
@@ -26,7 +27,7 @@ from .coupled_networks import CountsEvaluated, CoupledSetup, make_coupled_networ
 from .loop import Learned, State, evaluate_all, rows_of_restarts
 from .networks import Networks
 from .polish import polished
-from .problem import digest_of, dtype_of, in_precision
+from .problem import dtype_of, in_precision
 from .run import Descent, Progress, descend
 from .trained import NO_BOUND, Restarts, averaged, ending
 

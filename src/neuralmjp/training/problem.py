@@ -1,6 +1,5 @@
 """A data set and a model, made ready for training: normalised, on the device, with starting values."""
 
-import hashlib
 import json
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
+from ..digests import digest_of
 from ..emissions.named import options_of
 from ..exact.evidence import Panel, Scaling, emission_values
 from ..exact.model import Model, Parameters
@@ -159,14 +159,6 @@ class Problem:
             "seed": self.seed,
         }
         return json.loads(json.dumps(known))  # as it will be read back
-
-
-def digest_of(data: TimeSeries) -> str:
-    """A fingerprint of a data set."""
-    digest = hashlib.sha256()
-    for array in (data.times, data.values, data.offsets):
-        digest.update(np.ascontiguousarray(array).tobytes())
-    return digest.hexdigest()
 
 
 def _start(

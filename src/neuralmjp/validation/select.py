@@ -2,50 +2,23 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
-from scipy.special import xlogy
 
-from ..emissions import Categorical
+from ..digests import digest_of
+from ..ensembles import Kept, Place, Progress
 from ..errors import InputError
 from ..estimators import ExactMJP
-from ..estimators.assemble import assemble
-from ..exact.fit import Progress, fit
 from ..fitted import FittedMJP
 from ..mjp.precision import in_double_precision
 from ..timeseries import TimeSeries
+from .candidates import Candidate, candidates_of
 from .folds import in_parts
-from .separation import Separation, separation
 
 RESTARTS = 3
 UNSTABLE = 0.5  # noise widths by which levels differ between folds
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """One number of states, fitted to all the data and to all but each fold."""
-
-    fitted: FittedMJP  # to all the data, without intervals
-    held_out: Float[np.ndarray, "part"]  # log-likelihood of every part by the model that has not seen it
-    entropy: float  # of the smoothed states, summed over the observations
-    separation: Separation
-    wandering: float  # of the levels between folds, in noise widths; NaN where states have no level
-
-    @property
-    def n_states(self) -> int:
-        return self.fitted.n_states
-
-    @property
-    def bic(self) -> float:
-        """Infinite where a state has collapsed: the likelihood then says nothing."""
-        return np.inf if self.separation.collapsed else self.fitted.bic
-
-    @property
-    def icl(self) -> float:
-        """BIC with the entropy of the smoothed states."""
-        return self.bic + 2 * self.entropy
 
 
 @dataclass(frozen=True)
@@ -78,6 +51,8 @@ def select(
     folds: int = 4,
     restarts: int = RESTARTS,
     seed: int = 0,
+    cluster: str | Place | None = None,
+    folder: Path | None = None,
     progress: Progress = lambda *_: None,
     **assumed: Any,
 ) -> Selection:
@@ -92,6 +67,9 @@ def select(
         states: the numbers to try.
         folds: parts that are held out in turn: whole series, or contiguous blocks if series are few.
         restarts: starts of every fit.
+        cluster: None for this process, "local" for all cores of this machine, or the address of a `dask scheduler`;
+            the numbers are the same.
+        folder: keeps what each fit said, so that a selection that was interrupted goes on where it was.
         assumed: emission and whatever else `ExactMJP` assumes.
     """
     tried = sorted(set(states))
@@ -100,10 +78,12 @@ def select(
     if assumed.get("levels") is not None:
         raise InputError("levels fix the number of states: leave them out, and fit with them once it is chosen")
     parts, fold = in_parts(data, folds, seed)
-    candidates = []
-    for i, n in enumerate(tried):
-        progress(f"{n} states", i / len(tried))
-        candidates.append(_candidate(data, parts, fold, ExactMJP(n, restarts=restarts, seed=seed, **assumed)))
+    estimators = {n: ExactMJP(n, restarts=restarts, seed=seed, **assumed) for n in tried}
+    kept = None
+    if folder is not None:
+        about = {"data": digest_of(data), "folds": folds, "restarts": restarts, "seed": seed, "assumed": assumed}
+        kept = Kept(folder, about)
+    candidates = candidates_of(data, parts, fold, estimators, cluster=cluster, kept=kept, progress=progress)
     by = {
         "held-out likelihood": _within_one_error(candidates),
         "BIC": min(candidates, key=lambda one: one.bic).n_states,
@@ -114,30 +94,6 @@ def select(
         chosen = by["ICL"]
     made = Selection(chosen, "", (), by, tuple(candidates), parts.n_observations, float(np.median(data.gaps)))
     return replace(made, why=_why(made), warnings=tuple(_warnings(made)))
-
-
-def _candidate(data: TimeSeries, parts: TimeSeries, fold: np.ndarray, estimator: ExactMJP) -> Candidate:
-    """Every fold from its own starts; all the data from the best of what the folds found."""
-    model = estimator.model(data)
-    if isinstance(model.emission, Categorical) and model.emission.labelled:
-        raise InputError("the labels of the data name the states: there is no number of them to choose")
-    # Hum, drift and misreadings are in the emission now.
-    estimator = replace(estimator, emission=model.emission, intervals=False, hum=None, drift=0, misread=None)
-    held_out, found = np.empty(len(parts)), []
-    for k in range(fold.max() + 1):
-        one = estimator.fit(parts[fold != k])
-        test = parts[fold == k]
-        held_out[fold == k] = np.add.reduceat(one.one_step_ahead(test).log_density, test.offsets[:-1])
-        found.append(one)
-    sound = [one for one in found if not separation(one, data).collapsed]
-    start = max(sound or found, key=lambda one: one.score(data))
-    top = fit(data, model, panel=estimator.panel, restarts=1, seed=estimator.seed, start=start.parameters)
-    fitted = assemble(top, data, panel=estimator.panel, seed=estimator.seed, intervals=False, seconds=0.0)
-    smoothed, apart = fitted.predict_proba(data), separation(fitted, data)
-    places = [one.emission.locations(one.parameters.emission) for one in found]
-    known = [place for place in places if place is not None]
-    wandering = float(np.std(known, axis=0).max() / apart.noise) if known else np.nan
-    return Candidate(fitted, held_out, -float(xlogy(smoothed, smoothed).sum()), apart, wandering)
 
 
 def _closest(one: Candidate) -> float:
