@@ -92,6 +92,16 @@ def mask(path: Path) -> Any:
     return read_mask(path)
 
 
+def store(path: Path) -> Any:
+    """Chunk by chunk, as training reads it, and whole."""
+    from neuralmjp.io import open_store
+
+    found = open_store(path)
+    for k in range(len(found)):
+        found.chunk(k)
+    return found.whole()
+
+
 def rated(path: Path) -> Any:
     return read(path, rate="5kHz")
 
@@ -106,6 +116,13 @@ READERS = {
     "unnamed npz": Reader("frames.npz", read, mutated_npz),
     "mask": Reader("mask.csv", mask, text),
     "network file": Reader("births.network", network, text),
+    "parquet folder": Reader("parts", store, mutated, ("part-00000.parquet", "part-00001.parquet")),
+    "zarr": Reader(
+        "data.zarr",
+        store,
+        arrays_or_json,
+        ("zarr.json", "times/zarr.json", "values/zarr.json", "values/c/0/0", "times/c/0", "offsets/c/0", "names/c/0"),
+    ),
     "hdf5": Reader("data.h5", read, mutated),
     "matlab": Reader("data.mat", read, mutated),
     "abf": Reader("cell.abf", read, mutated),

@@ -10,6 +10,7 @@ import jax
 import numpy as np
 
 from neuralmjp import ExactMJP, NetworkMJP, NeuralMJP, Panel, systems, write
+from neuralmjp.io.folders import write_parts
 from neuralmjp.timeseries import TimeSeries
 from neuralmjp.training import run
 from neuralmjp.training.checkpoints import Checkpoints
@@ -63,6 +64,8 @@ def make_tables(folder: Path) -> None:
     data = signal()
     for name in ("data.csv", "data.tsv", "data.csv.gz", "data.parquet", "data.npz"):
         write(data, folder / name)
+    write(data, folder / "data.zarr")
+    write_parts([data[:1], data[1:]], folder / "parts")
     np.savetxt(folder / "plain.txt", data.values[:40])
     np.savez(folder / "frames.npz", data.values[:20], data.values[20:])
     (folder / "mask.csv").write_text("0,1\n1,0\n")

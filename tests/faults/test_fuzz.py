@@ -20,9 +20,22 @@ pytest.importorskip("h5py")
 pytest.importorskip("mdtraj")
 pytest.importorskip("pyabf.abfWriter")
 pytest.importorskip("libsbml")
+pytest.importorskip("zarr")
 
 WORKER = Path(__file__).with_name("fuzz_worker.py")
-TABLES = ("csv", "tsv", "text", "gzip", "parquet", "npz", "unnamed npz", "mask", "network file")
+TABLES = (
+    "csv",
+    "tsv",
+    "text",
+    "gzip",
+    "parquet",
+    "npz",
+    "unnamed npz",
+    "mask",
+    "network file",
+    "parquet folder",
+    "zarr",
+)
 NATIVE = ("hdf5", "matlab", "abf", "dcd", "xtc", "trr", "netcdf", "pdb", "sbml")
 MODELS = ("model", "network model", "run folder", "checkpoint")
 STUCK = 3 * SECONDS  # without a word: in C code, where no alarm is heard
@@ -111,14 +124,14 @@ def check(folder: Path, names: tuple[str, ...], count: int, seed: int) -> None:
     assert tally.wrong == []
 
 
-@pytest.mark.parametrize("names", [TABLES, NATIVE, MODELS], ids=["tables", "native", "models"])
+@pytest.mark.parametrize("names", [TABLES, STORES, NATIVE, MODELS], ids=["tables", "stores", "native", "models"])
 def test_some_of_each(whole, names, monkeypatch):
     monkeypatch.setattr(sys, "argv", ["pytest", str(whole)])
     check(whole, names, 150, seed=int(os.environ.get("FUZZ_SEED", "0")))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("names", [TABLES, NATIVE, MODELS], ids=["tables", "native", "models"])
+@pytest.mark.parametrize("names", [TABLES, STORES, NATIVE, MODELS], ids=["tables", "stores", "native", "models"])
 def test_a_thousand_of_each(whole, names, monkeypatch):
     monkeypatch.setattr(sys, "argv", ["pytest", str(whole)])
     check(whole, names, 1000, seed=1)
