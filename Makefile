@@ -34,7 +34,7 @@ lint: $(READY)
 
 # Each prints a table and judges the requirements it states; those on real data or R say so where these are missing.
 bench: $(READY)
-	for subject in simulate states against_hmmlearn ratchet free_rates ion_channel msm neural lattice lotka_volterra; do \
+	for subject in simulate states against_hmmlearn ratchet free_rates ion_channel msm neural lattice lotka_volterra streaming scaling; do \
 		$(BIN)/python benchmarks/$$subject.py || exit 1; \
 	done
 

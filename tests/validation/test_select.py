@@ -100,11 +100,3 @@ def test_numbers():
     for wrong in ("1..3", "two", "", "3..2"):
         with pytest.raises(InputError, match="--states takes"):
             numbers(wrong)
-
-
-@pytest.mark.slow
-@pytest.mark.statistical
-@pytest.mark.parametrize("n_states", [2, 3, 4])
-def test_found_in_nine_of_ten(n_states):
-    found = [select(levels(n_states, seed), range(2, n_states + 3), seed=seed).n_states for seed in range(10)]
-    assert sum(n == n_states for n in found) >= 9

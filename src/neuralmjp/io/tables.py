@@ -66,6 +66,8 @@ class TableBuilder:
 
     def pieces(self, time_unit: str | None) -> TimeSeries | None:
         """The same of a part of a table, without series of which it holds one observation or no value."""
+        if self._n_rows == 0:  # though its file promised some
+            return None
         self._resize(self._n_rows)
         offsets, order = self._group()
         names, values = tuple(self._codes) or ("0",), self._values if order is None else self._values[order]
