@@ -15,6 +15,7 @@ from ..training.config import Preset
 from .tables import Drawing, Number, Progress, Report, ResultTable
 
 Size = TypeVar("Size")
+FEW_STEPS = 1000  # after fewer the published networks have hardly begun
 
 
 def size_of(sizes: dict[str, Size], preset: Preset) -> Size:
@@ -35,7 +36,10 @@ def chosen_rows(rows: Sequence[str], only: Sequence[str] | None) -> tuple[str, .
 def stopped(changes: dict[str, Any]) -> str:
     """Whether the paper's method was trained to its end."""
     steps = changes.get("steps")
-    return "in full" if steps is None else f"stopped after {steps} steps, long before it has learned (--preset paper)"
+    if steps is None:
+        return "in full"
+    why = ", long before it has learned (--preset paper)" if steps < FEW_STEPS else ""
+    return f"stopped after {steps} steps{why}"
 
 
 def held_out_terms(
