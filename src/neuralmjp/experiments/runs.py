@@ -33,6 +33,15 @@ def chosen_rows(rows: Sequence[str], only: Sequence[str] | None) -> tuple[str, .
     return tuple(row for row in rows if only is None or row in only)
 
 
+def chosen(
+    rows: Sequence[str], methods: Sequence[str], only: Sequence[str] | None
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Rows and methods that are asked for, in an experiment's own order; all of a kind where none of it is named."""
+    named = chosen_rows((*rows, *methods), only)
+    kept = [tuple(name for name in some if name in named) for some in (rows, methods)]
+    return kept[0] or tuple(rows), kept[1] or tuple(methods)
+
+
 def stopped(changes: dict[str, Any]) -> str:
     """Whether the paper's method was trained to its end."""
     steps = changes.get("steps")
