@@ -29,12 +29,14 @@ NAMES = {
     "ablations": "Ablations",
     "timing": "Training times",
 }
+SUM = "all together"  # a row that adds up the others
 HEAD = """# Results
 
 This page is generated from the files in `results/` by `python results/page.py`; a test fails where they disagree. Every
 run counts, none was picked. "published" is what the paper prints; "paper's method" is the same model and training as
 implemented here; "tilted" is the default of the neural engine; "exact limit" is maximum likelihood, which no method can
-surpass on the same data. Repeat any of it with the command below its tables.
+surpass on the same data. Repeat any of it with the command below its tables. What ran on an H200 shared it with others,
+mostly two (CUDA MPS): three take about twice the seconds of one alone.
 """
 
 
@@ -68,13 +70,34 @@ def by_title(own: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
 def table(parts: list[dict[str, Any]]) -> str:
     columns = list(dict.fromkeys(name for one in parts for name in one["columns"]))
     lines = [f"**{parts[0]['title']}**\n", row(["", "", *columns]), row(["---"] * (len(columns) + 2))]
-    for one in parts:
-        for each in one["rows"]:
-            for k, line in enumerate(each["lines"]):
-                cells = [shown(line["numbers"].get(name)) for name in columns]
-                lines.append(row([each["name"] if k == 0 else "", line["method"], *cells]))
+    for each in joined([each for one in parts for each in one["rows"]]):
+        for k, line in enumerate(each["lines"]):
+            cells = [shown(line["numbers"].get(name)) for name in columns]
+            lines.append(row([each["name"] if k == 0 else "", line["method"], *cells]))
     notes = dict.fromkeys(one["note"] for one in parts)
     return "\n".join([*lines, "", *(f"{note}.\n" for note in notes)])
+
+
+def joined(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Rows of several files: methods of one row stand together, and what each file adds up is one sum, at the end."""
+    by_name: dict[str, dict[str, dict[str, Any]]] = {}
+    for one in sorted(rows, key=lambda one: one["name"] == SUM):
+        lines = by_name.setdefault(one["name"], {})
+        for line in one["lines"]:
+            known = lines.setdefault(line["method"], line)
+            if one["name"] == SUM and known is not line:
+                lines[line["method"]] = added(known, line)
+            elif known["numbers"] != line["numbers"]:
+                raise ValueError(f"{one['name']}, {line['method']}: two files, and they differ")
+    return [{"name": name, "lines": list(lines.values())} for name, lines in by_name.items()]
+
+
+def added(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
+    numbers = {
+        name: {"mean": number["mean"] + other["numbers"][name]["mean"], "sd": None}
+        for name, number in one["numbers"].items()
+    }
+    return {**one, "numbers": numbers}
 
 
 def row(cells: list[str]) -> str:

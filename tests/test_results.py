@@ -20,6 +20,7 @@ def test_every_file_is_shown():
         assert report["command"] in written
         for table in report["tables"]:
             assert table["title"] in written
+            assert table["rows"], f"{report['command']}: nothing in {table['title']!r}"
             assert all(line["method"] in written for row in table["rows"] for line in row["lines"])
 
 
@@ -56,3 +57,29 @@ def test_rows_of_several_files_come_together():
     text = made["page"]([report("a"), report("b")])
     assert text.count("**T**") == 1
     assert "| a | exact | 1 |\n| b | exact | 1 |" in text
+
+
+def test_sums_of_several_files_are_one():
+    def rows(name, seconds):
+        line = {"method": "exact", "numbers": {"seconds": {"mean": seconds, "sd": None}}}
+        return [{"name": name, "lines": [line]}, {"name": "all together", "lines": [line]}]
+
+    found = made["joined"]([*rows("a", 1.0), *rows("b", 2.0)])
+    assert [one["name"] for one in found] == ["a", "b", "all together"]
+    assert found[-1]["lines"][0]["numbers"]["seconds"]["mean"] == 3.0
+
+
+def test_methods_of_one_row_come_together():
+    def row(*methods):
+        return {"name": "a", "lines": [{"method": method, "numbers": {}} for method in methods]}
+
+    (found,) = made["joined"]([row("truth", "tilted"), row("truth", "exact")])
+    assert [line["method"] for line in found["lines"]] == ["truth", "tilted", "exact"]
+
+
+def test_two_answers_of_one_method_are_none():
+    def row(mean):
+        return {"name": "a", "lines": [{"method": "exact", "numbers": {"x": {"mean": mean, "sd": None}}}]}
+
+    with pytest.raises(ValueError, match="a, exact: two files, and they differ"):
+        made["joined"]([row(1.0), row(2.0)])

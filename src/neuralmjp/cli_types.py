@@ -133,7 +133,7 @@ Thin = Annotated[
     int, typer.Option("--thin", metavar="N", min=1, help="Fit to every N-th observation of each series alone.")
 ]
 OnlyRows = Annotated[
-    str | None, typer.Option("--only", metavar="ROWS", help="Only these rows of its tables: irregular,shared.")
+    str | None, typer.Option("--only", metavar="ROWS", help="Only these rows and methods: irregular,tilted.")
 ]
 MeasuredData = Annotated[
     Path | None, typer.Option("--data", metavar="FILE", help="adp: dihedrals phi and psi, one frame per ps.")

@@ -8,6 +8,7 @@ import pytest
 from command import assert_refused
 from neuralmjp import ExactMJP, InputError, systems
 from neuralmjp.experiments import dfr
+from neuralmjp.experiments.runs import chosen
 from neuralmjp.experiments.tables import Number
 from neuralmjp.objective import Terms
 from neuralmjp.training.networks import Evaluated
@@ -35,6 +36,22 @@ def miniature(monkeypatch):
 
 def by_method(row):
     return {line["method"]: {name: one["mean"] for name, one in line["numbers"].items()} for line in row["lines"]}
+
+
+def test_rows_and_methods_that_are_asked_for():
+    rows, methods = ("a", "b"), ("tilted", "exact")
+    assert chosen(rows, methods, None) == (rows, methods)
+    assert chosen(rows, methods, ["exact", "b"]) == (("b",), ("exact",))
+    assert chosen(rows, methods, ["exact"]) == (rows, ("exact",))
+    assert chosen(rows, methods, ["b"]) == (("b",), methods)
+
+
+def test_one_method_alone(run, miniature, tmp_path):
+    status, _, err = run("reproduce", "dfr", "--only", "exact limit", "--json", tmp_path / "a.json")
+    assert (status, err) == (0, "")
+    first, appendix = json.loads((tmp_path / "a.json").read_text())["tables"]
+    for shown in (first, appendix):  # the masked posterior is of the paper's method
+        assert [list(by_method(row)) for row in shown["rows"]] == [[dfr.PUBLISHED, dfr.EXACT]]
 
 
 def test_reproduce(run, miniature, tmp_path):

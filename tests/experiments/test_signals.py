@@ -155,11 +155,15 @@ def test_truth_is_what_the_paper_inferred():
         np.testing.assert_allclose(passages, ion_channel.FIRST_PASSAGES[row]["published"], atol=0.0015)
 
 
+ROWS = {"two-mode": 3 + 4, "brownian-folding": 4, "ion-channel": 2 + 4}  # and methods
+
+
 def test_rows_that_nobody_knows(run):
-    for name in ("two-mode", "brownian-folding", "ion-channel"):
+    for name in ROWS:
         status, _, err = run("reproduce", name, "--only", "odd")
         assert status == 2
         assert "no row 'odd'; there are:" in err
+        assert len(err.split("there are:")[1].split(",")) == ROWS[name]  # each can be asked for: none holds a comma
 
 
 def test_intervals_and_collapse():

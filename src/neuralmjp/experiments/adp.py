@@ -5,7 +5,7 @@ Mardt et al. 2018 (VAMPnets), Varolgunes et al. 2020 (GMVAE), Trendelkamp-Schroe
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
@@ -33,7 +33,7 @@ from .adp_published import (
     STATES,
     TIMES,
 )
-from .runs import Told, chosen_rows, reported, several, size_of, stopped
+from .runs import Told, chosen, reported, several, size_of, stopped
 from .state_methods import Runs, by_networks, over_data
 from .tables import AS_PUBLISHED, EXACT, TILTED, Line, Number, Progress, Report, ResultTable, Row
 
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
 ROWS = {"six states": 6, "three states": 3, "two states": 2}
 SIX = "six states"
+METHODS = (AS_PUBLISHED, TILTED, EXACT)
 TO_NS = 1e-3  # the trajectories are in ps
 VISITED_FRAMES = 20.0  # a state that explains fewer is none
 
@@ -77,15 +78,15 @@ def run(
         preset: "quick" or "paper".
         n_runs: of the neural engine per row; the preset's if None.
         seed: of the first run.
-        only: rows to run; all if None.
+        only: rows to run, and methods; all if None.
         data: dihedrals phi and psi in radians, one frame per ps: the `mdshare` file, or one like it.
     """
     began, size = time.perf_counter(), size_of(SIZES, preset)
-    rows = chosen_rows(tuple(ROWS), only)
+    rows, methods = chosen(tuple(ROWS), METHODS, only)
     angles = required(data, size.n_frames)
     runs = size.n_runs if n_runs is None else n_runs
-    told = Told(progress, n_fits=3 * len(rows))
-    found = {row: by_all(ROWS[row], angles, size, preset, runs, seed, told, row) for row in rows}
+    told = Told(progress, n_fits=len(methods) * len(rows))
+    found = {row: by_all(ROWS[row], angles, size, preset, runs, seed, told, row, methods) for row in rows}
     note = (
         f"{several(runs)} of the neural engine; paper's method: Gaussians with full covariance in the sines and "
         f"cosines, {stopped(size.paper)}; tilted and exact: von Mises kernels on the torus, shared by all states; "
@@ -94,8 +95,8 @@ def run(
     # Found once for each model, by identity: it takes a pass over all frames.
     positive = {
         id(one): of_positive_phi(angles, one)
-        for methods in found.values()
-        for runs in methods.values()
+        for each in found.values()
+        for runs in each.values()
         for one in runs.models
     }
     tables = [
@@ -112,7 +113,7 @@ def run(
             matrix_table("Mean first-passage times of the six-state model (ns)", PASSAGES, passages_of, 3, six, note),
             stability_table(six, positive),
         ]
-    best = {row: methods[EXACT].models[0] for row, methods in found.items()}
+    best = {row: each[EXACT].models[0] for row, each in found.items() if EXACT in each}
     figures = {f"adp-{ROWS[row]}-states": partial(drawn, angles, model) for row, model in best.items()}
     settings = {**asdict(size), "data": data.name if data else None}
     return reported("adp", preset, seed, runs, settings, began, tuple(tables), figures)
@@ -132,17 +133,26 @@ def required(file: Path | None, n_frames: int | None) -> TimeSeries:
 
 
 def by_all(
-    n_states: int, angles: TimeSeries, size: Size, preset: Preset, runs: int, seed: int, told: Told, row: str
+    n_states: int,
+    angles: TimeSeries,
+    size: Size,
+    preset: Preset,
+    runs: int,
+    seed: int,
+    told: Told,
+    row: str,
+    methods: Sequence[str],
 ) -> dict[str, Runs]:
     neural = partial(NeuralMJP, n_states, preset=preset, seed=seed, restarts=runs, intervals=False)
     paper = neural(emission="gaussian-full", posterior="paper", changes=size.paper)
     tilted = neural(emission="torus", prior="reversible", changes=size.tilted)
     exact = ExactMJP(n_states, emission="torus", prior="reversible", seed=seed)
-    return {
-        AS_PUBLISHED: by_networks(paper, sine_cosine(angles), told.next(f"{row}, {AS_PUBLISHED}")),
-        TILTED: by_networks(tilted, angles, told.next(f"{row}, {TILTED}")),
-        EXACT: over_data(exact, [angles], lambda _: told.next(f"{row}, {EXACT}")),
+    ways: dict[str, Callable[[], Runs]] = {
+        AS_PUBLISHED: lambda: by_networks(paper, sine_cosine(angles), told.next(f"{row}, {AS_PUBLISHED}")),
+        TILTED: lambda: by_networks(tilted, angles, told.next(f"{row}, {TILTED}")),
+        EXACT: lambda: over_data(exact, [angles], lambda _: told.next(f"{row}, {EXACT}")),
     }
+    return {method: ways[method]() for method in methods}
 
 
 def law_of(fitted: FittedMJP) -> list[float]:
@@ -198,7 +208,7 @@ def table_of(
 ) -> ResultTable:
     rows = []
     for row, methods in found.items():
-        n = len(told(methods[EXACT].models[0]))
+        n = len(told(next(iter(methods.values())).models[0]))
         lines = [each.line(m, columns[:n], told, (decimals,) * n) for m, each in methods.items()]
         rows.append(Row(row, (*(printed if row == SIX else ()), *lines)))
     return ResultTable(title, tuple(columns), tuple(rows), note)

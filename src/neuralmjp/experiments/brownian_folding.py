@@ -23,7 +23,7 @@ from .tables import AS_PUBLISHED, EXACT, PUBLISHED, TILTED, Line, Number, Progre
 LAW, RATES = ("folded", "unfolded"), ("unfolding", "folding")
 COLUMNS = (*LAW, *RATES)
 DECIMALS = (3, 3, 4, 4)
-MARDT, PLAIN = "Mardt 2018", "exact, Gaussian"
+MARDT, PLAIN = "Mardt 2018", "exact (Gaussian)"
 THIN = 5  # steps between observations that are kept: closer ones see how the chain recrosses the barrier
 
 

@@ -7,7 +7,7 @@ Koehs, Alt & Koeppl 2021, Variational inference for continuous-time switching dy
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
@@ -23,7 +23,7 @@ from ..systems import Dataset, IonChannel, ion_channel_dataset, paper_dataset
 from ..timeseries import TimeSeries
 from ..training.config import Preset
 from .ion_channel_forecast import Forecasts
-from .runs import Told, chosen_rows, reported, several, size_of, stopped
+from .runs import Told, chosen, reported, several, size_of, stopped
 from .state_methods import KOEHS_HERE, Runs, by_koehs, by_networks, holds, over_data
 from .tables import AS_PUBLISHED, EXACT, PUBLISHED, TILTED, Line, Number, Progress, Report, ResultTable, Row
 
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 SECOND, FULL, MANY = "one second", "full", "recordings"
 DATA = {SECOND: "ion-channel-one-second", FULL: "ion-channel-full"}
 KOEHS, TRUTH = "Koehs 2021", "truth"
+METHODS = (AS_PUBLISHED, TILTED, EXACT, KOEHS_HERE)
 NAMES = ("bottom", "middle", "top")
 JUMPS = [(i, j) for i in range(3) for j in range(3) if i != j]
 PASSAGES = tuple(f"{NAMES[i][0]} to {NAMES[j][0]}" for i, j in JUMPS)
@@ -103,28 +104,29 @@ def run(
         preset: "quick" or "paper".
         n_runs: of the neural engine per row; the preset's if None.
         seed: of the first recording and of the first run.
-        only: rows to run; all of the preset's if None.
+        only: rows to run, and methods; all of the preset's if None.
         data: a measured recording in place of the simulated one: a column of samples at 5 kHz, such as the paper's own
             KcvMT325_140mV.txt, or any file that says its times. Its truth is not known.
     """
     began, size = time.perf_counter(), size_of(SIZES, preset)
-    rows = chosen_rows(size.rows, only)
+    rows, methods = chosen(size.rows, METHODS, only)
     runs = size.n_runs if n_runs is None else n_runs
     shown = [row for row in rows if row in DATA]
-    told = Told(progress, n_fits=3 * len(shown) + (SECOND in rows) + size.n_many * (MANY in rows))
+    told = Told(progress, n_fits=sum(len(able(row, methods)) for row in shown) + size.n_many * (MANY in rows))
     measured = None if data is None else recording(data)
     found, split = {}, {}
     for row in shown:
         split[row] = (
             paper_dataset(DATA[row], seed=seed) if measured is None else ion_channel_dataset(DATA[row], measured)
         )
-        found[row] = by_all(split[row], size, preset, runs, seed, told, row)
+        found[row] = by_all(split[row], size, preset, runs, seed, told, row, able(row, methods))
     tables = [table_of(k, found, size, runs, measured is None) for k in range(len(TABLES))] if found else []
     figures = {}
     if SECOND in found:
         forecasts = Forecasts(found[SECOND], split[SECOND])
         tables.append(forecasts.table())
-        figures["ion-channel-forecast"] = partial(drawn, split[SECOND], found[SECOND][EXACT].models[0])
+        if EXACT in found[SECOND]:
+            figures["ion-channel-forecast"] = partial(drawn, split[SECOND], found[SECOND][EXACT].models[0])
         figures["ion-channel-forecast-errors"] = forecasts.drawn
     if MANY in rows:
         recordings = [IonChannel.paper("full").simulate(1, size.length, seed=seed + k).data for k in range(size.n_many)]
@@ -140,19 +142,36 @@ def recording(file: Path) -> TimeSeries:
     return io.read(file, rate="5kHz" if numbers_alone else None)
 
 
-def by_all(data: Dataset, size: Size, preset: Preset, runs: int, seed: int, told: Told, row: str) -> dict[str, Runs]:
+def able(row: str, methods: Sequence[str]) -> tuple[str, ...]:
+    """Methods for a row, as published: the whole recording is too long for Koehs's."""
+    return tuple(method for method in methods if row == SECOND or method != KOEHS_HERE)
+
+
+def by_all(
+    data: Dataset,
+    size: Size,
+    preset: Preset,
+    runs: int,
+    seed: int,
+    told: Told,
+    row: str,
+    methods: Sequence[str],
+) -> dict[str, Runs]:
     neural = partial(NeuralMJP, 3, emission="gaussian", preset=preset, seed=seed, restarts=runs, intervals=False)
     # The paper's choice for this data set: the prior learns at its own, constant rate.
     paper = {"prior_learning_rate": 5e-4, **size.paper}
     train = data.train.data
-    found = {
-        AS_PUBLISHED: by_networks(neural(posterior="paper", changes=paper), train, told.next(f"{row}, {AS_PUBLISHED}")),
-        TILTED: by_networks(neural(changes=size.tilted), train, told.next(f"{row}, {TILTED}")),
-        EXACT: over_data(ExactMJP(3, seed=seed), [train], lambda _: told.next(f"{row}, {EXACT}")),
+
+    def tell(method: str) -> Progress:
+        return told.next(f"{row}, {method}")
+
+    ways: dict[str, Callable[[], Runs]] = {
+        AS_PUBLISHED: lambda: by_networks(neural(posterior="paper", changes=paper), train, tell(AS_PUBLISHED)),
+        TILTED: lambda: by_networks(neural(changes=size.tilted), train, tell(TILTED)),
+        EXACT: lambda: over_data(ExactMJP(3, seed=seed), [train], lambda _: tell(EXACT)),
+        KOEHS_HERE: lambda: by_koehs([train], 3, lambda _: tell(KOEHS_HERE), substeps=2),
     }
-    if row == SECOND:  # as published: the whole recording is too long for it
-        found[KOEHS_HERE] = by_koehs([train], 3, lambda _: told.next(f"{row}, {KOEHS_HERE}"), substeps=2)
-    return found
+    return {method: ways[method]() for method in methods}
 
 
 def truth_of(row: str) -> Float[np.ndarray, "3 3"]:

@@ -18,7 +18,7 @@ from ..systems import ReactionNetwork, Simulation, lotka_volterra, paper_dataset
 from ..training.config import Preset
 from .count_methods import Found, Task, by_exact, by_networks, by_sweeps, log_interval, looking_ahead, swept
 from .lotka_volterra_figures import grid_figure, single_figure
-from .runs import Told, chosen_rows, columns_over_runs, reported, several, size_of, stopped
+from .runs import Told, chosen, columns_over_runs, reported, several, size_of, stopped
 from .tables import AS_PUBLISHED, EXACT, PUBLISHED, TILTED, Drawing, Line, Number, Progress, Report, ResultTable, Row
 
 GRIDS = ("irregular", "shared", "regular")
@@ -31,6 +31,7 @@ READ, LATER = "RMSE test", tuple(f"ahead {step}" for step in STEPS)
 N_GIVEN, N_GIVEN_SINGLE = 50, 16
 AWAY = 2.0  # starting values are the truth times or divided by this
 OPPER, SWEEPS = "O&S 2007", "sweeps"
+METHODS = (AS_PUBLISHED, TILTED, SWEEPS, EXACT)
 BELOW = "below"
 
 
@@ -107,24 +108,26 @@ def run(
         preset: "quick" or "paper".
         n_runs: per row; the preset's if None.
         seed: of the data, of the starting values and of the first run.
-        only: rows to run, of the grids, "one trajectory" and "trajectories" (several such); all if None.
+        only: rows to run, of the grids, "one trajectory" and "trajectories" (several such, by all that need no
+            published networks), and methods; all if None.
     """
     began, size = time.perf_counter(), size_of(SIZES, preset)
-    rows = chosen_rows((*size.grids, SINGLE, MANY), only)
+    rows, methods = chosen((*size.grids, SINGLE, MANY), METHODS, only)
     runs = size.n_runs if n_runs is None else n_runs
     fitted = [row for row in rows if row != MANY]
-    told = Told(progress, n_fits=len(fitted) * 4 + size.n_single * (MANY in rows))
+    told = Told(progress, n_fits=len(fitted) * len(methods) + size.n_single * (MANY in rows))
     found: dict[str, dict[str, Found]] = {}
     shown: dict[str, Simulation] = {}
     for row in fitted:
         task, shown[row] = single_of(seed) if row == SINGLE else data_of(row, size, seed)
         network = alone() if row == SINGLE else lotka_volterra()
-        found[row] = by_all(network, task, size, preset, runs, seed, told, row)
+        found[row] = by_all(network, task, size, preset, runs, seed, told, row, methods)
     tables = list(appendix_tables(found, size, runs)) if found else []
     if size.grids[0] in found:
         tables.insert(0, main_table(found[size.grids[0]], size))
-    if found.keys() - {SINGLE}:
-        tables.append(bias_table({row: methods for row, methods in found.items() if row != SINGLE}))
+    both = {row: each for row, each in found.items() if row != SINGLE and {TILTED, EXACT} <= each.keys()}
+    if both:
+        tables.append(bias_table(both))
     if MANY in rows:
         tables.append(coverage_table(intervals_of(size, preset, seed, told)))
     settings = {**asdict(size), "start": start_of(seed)}
@@ -135,9 +138,9 @@ def drawings(found: dict[str, dict[str, Found]], shown: dict[str, Simulation]) -
     """The paper's two figures, as far as their rows were run: the first grid, and one trajectory."""
     figures: dict[str, Drawing] = {}
     first = next(iter(found), SINGLE)
-    if first != SINGLE:
+    if first != SINGLE and EXACT in found[first]:
         figures |= grid_figure(shown[first], found[first][EXACT].model, N_GIVEN)
-    if SINGLE in found:
+    if {EXACT, SWEEPS} <= found.get(SINGLE, {}).keys():
         models = found[SINGLE][EXACT].model, found[SINGLE][SWEEPS].model
         figures |= single_figure(shown[SINGLE], *models, N_GIVEN_SINGLE)
     return figures
@@ -174,27 +177,29 @@ def single_of(seed: int) -> tuple[Task, Simulation]:
 
 
 def by_all(
-    network: ReactionNetwork, task: Task, size: Size, preset: Preset, runs: int, seed: int, told: Told, name: str
+    network: ReactionNetwork,
+    task: Task,
+    size: Size,
+    preset: Preset,
+    runs: int,
+    seed: int,
+    told: Told,
+    name: str,
+    methods: Sequence[str],
 ) -> dict[str, Found]:
-    """Every method on one data set; standard errors where the main text or the coverage of intervals needs them."""
+    """The methods on one data set; standard errors where the main text or the coverage of intervals needs them."""
     needed = name in (size.grids[0], SINGLE)
     make = partial(NetworkMJP, network, start=start_of(seed), seed=seed, preset=preset, intervals=needed)
     neural = partial(make, engine="neural", restarts=runs)
     few = Task(task.train[: size.n_swept], task.test[: size.n_swept], task.ahead)
-    return {
-        AS_PUBLISHED: by_networks(
-            neural(posterior="paper", changes=size.paper), task, told.next(f"{name}, {AS_PUBLISHED}"), errors=needed
-        ),
-        TILTED: by_networks(
-            neural(changes=size.tilted),
-            task,
-            told.next(f"{name}, {TILTED}"),
-            errors=needed,
-            evidence=name != SINGLE,
-        ),
-        SWEEPS: by_sweeps(make(engine="meanfield"), few, told.next(f"{name}, {SWEEPS}")),
-        EXACT: by_exact(make(engine="exact"), task, told.next(f"{name}, {EXACT}")),
+    paper, tilted = neural(posterior="paper", changes=size.paper), neural(changes=size.tilted)
+    ways = {
+        AS_PUBLISHED: partial(by_networks, paper, task, errors=needed),
+        TILTED: partial(by_networks, tilted, task, errors=needed, evidence=name != SINGLE),
+        SWEEPS: partial(by_sweeps, make(engine="meanfield"), few),
+        EXACT: partial(by_exact, make(engine="exact"), task),
     }
+    return {method: ways[method](progress=told.next(f"{name}, {method}")) for method in methods}
 
 
 def intervals_of(

@@ -15,6 +15,7 @@ from ..training.config import Preset
 from .tables import Drawing, Number, Progress, Report, ResultTable
 
 Size = TypeVar("Size")
+FEW_STEPS = 1000  # after fewer the published networks have hardly begun
 
 
 def size_of(sizes: dict[str, Size], preset: Preset) -> Size:
@@ -32,10 +33,22 @@ def chosen_rows(rows: Sequence[str], only: Sequence[str] | None) -> tuple[str, .
     return tuple(row for row in rows if only is None or row in only)
 
 
+def chosen(
+    rows: Sequence[str], methods: Sequence[str], only: Sequence[str] | None
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Rows and methods that are asked for, in an experiment's own order; all of a kind where none of it is named."""
+    named = chosen_rows((*rows, *methods), only)
+    kept = [tuple(name for name in some if name in named) for some in (rows, methods)]
+    return kept[0] or tuple(rows), kept[1] or tuple(methods)
+
+
 def stopped(changes: dict[str, Any]) -> str:
     """Whether the paper's method was trained to its end."""
     steps = changes.get("steps")
-    return "in full" if steps is None else f"stopped after {steps} steps, long before it has learned (--preset paper)"
+    if steps is None:
+        return "in full"
+    why = ", long before it has learned (--preset paper)" if steps < FEW_STEPS else ""
+    return f"stopped after {steps} steps{why}"
 
 
 def held_out_terms(

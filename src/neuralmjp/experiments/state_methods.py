@@ -17,7 +17,7 @@ from ..training.trained import VISITED, alone
 from .runs import columns_over_runs
 from .tables import Line, Progress
 
-KOEHS_HERE = "Koehs, as here"
+KOEHS_HERE = "Koehs (as here)"
 Told = Callable[[Any], Sequence[float]]  # the numbers of a row, from a fitted model
 
 

@@ -5,7 +5,7 @@ Koehs, Alt & Koeppl 2021, Variational inference for continuous-time switching dy
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ from ..fitted import FittedMJP
 from ..systems import Simulation, TwoMode
 from ..timeseries import TimeSeries
 from ..training.config import Preset
-from .runs import Told, chosen_rows, reported, several, size_of, stopped
+from .runs import Told, chosen, reported, several, size_of, stopped
 from .state_methods import KOEHS_HERE, Runs, by_koehs, by_networks, holds, over_data
 from .tables import AS_PUBLISHED, EXACT, PUBLISHED, TILTED, Line, Number, Progress, Report, ResultTable, Row
 
@@ -29,6 +29,7 @@ ONE, MANY, LONG = "one recording", "recordings of 67", "long recordings"
 COLUMNS = ("up", "down")
 MORE = ("median up", "median down", "held up", "held down")
 KOEHS = "Koehs 2021"
+METHODS = (AS_PUBLISHED, TILTED, KOEHS_HERE, EXACT)
 
 
 @dataclass(frozen=True)
@@ -71,21 +72,21 @@ def run(
         preset: "quick" or "paper".
         n_runs: of the neural engine on the one recording; the preset's if None.
         seed: of the first recording and of the first run.
-        only: rows to run; all if None.
+        only: rows to run, and methods for the one recording; all if None.
     """
     began, size = time.perf_counter(), size_of(SIZES, preset)
-    rows = chosen_rows((ONE, MANY, LONG), only)
+    rows, methods = chosen((ONE, MANY, LONG), METHODS, only)
     runs = size.n_runs if n_runs is None else n_runs
-    told = Told(
-        progress, n_fits=4 * (ONE in rows) + 3 * size.n_many * (MANY in rows) + 2 * size.n_long * (LONG in rows)
-    )
+    n_fits = {ONE: len(methods), MANY: 3 * size.n_many, LONG: 2 * size.n_long}
+    told = Told(progress, n_fits=sum(n_fits[row] for row in rows))
     exact = ExactMJP(2, emission="diffusion", seed=seed)
     tables, figures = [], {}
     if ONE in rows:
         simulated = TwoMode().simulate(1, seed=seed)
-        found = on_one(simulated, size, preset, runs, seed, exact, told)
+        found = on_one(simulated, size, preset, runs, seed, exact, told, methods)
         tables.append(one_table(found, size, runs))
-        figures["two-mode-reconstruction"] = partial(drawn, simulated, found[EXACT].models[0])
+        if EXACT in found:
+            figures["two-mode-reconstruction"] = partial(drawn, simulated, found[EXACT].models[0])
     more: dict[str, dict[str, Runs]] = {}
     for row, n, length in ((MANY, size.n_many, None), (LONG, size.n_long, size.long)):
         if row in rows:
@@ -98,16 +99,25 @@ def run(
 
 
 def on_one(
-    simulated: Simulation, size: Size, preset: Preset, runs: int, seed: int, exact: ExactMJP, told: Told
+    simulated: Simulation,
+    size: Size,
+    preset: Preset,
+    runs: int,
+    seed: int,
+    exact: ExactMJP,
+    told: Told,
+    methods: Sequence[str],
 ) -> dict[str, Runs]:
     neural = partial(NeuralMJP, 2, emission="gaussian", preset=preset, seed=seed, restarts=runs)
     data = simulated.data
-    return {
-        AS_PUBLISHED: by_networks(neural(posterior="paper", changes=size.paper), data, told.next(AS_PUBLISHED)),
-        TILTED: by_networks(neural(changes=size.tilted), data, told.next(TILTED)),
-        KOEHS_HERE: by_koehs([data], 2, lambda _: told.next(KOEHS_HERE)),
-        EXACT: over_data(exact, [data], lambda _: told.next(EXACT)),
+    paper = neural(posterior="paper", changes=size.paper)
+    ways: dict[str, Callable[[], Runs]] = {
+        AS_PUBLISHED: lambda: by_networks(paper, data, told.next(AS_PUBLISHED)),
+        TILTED: lambda: by_networks(neural(changes=size.tilted), data, told.next(TILTED)),
+        KOEHS_HERE: lambda: by_koehs([data], 2, lambda _: told.next(KOEHS_HERE)),
+        EXACT: lambda: over_data(exact, [data], lambda _: told.next(EXACT)),
     }
+    return {method: ways[method]() for method in methods}
 
 
 def on_many(
