@@ -26,7 +26,8 @@ from faults.mutations import mutated, mutated_json, mutated_npz
 from neuralmjp import InputError
 from neuralmjp.io import apart, read
 
-SECONDS = 5
+SECONDS = 5  # of the processor
+HANGS = 30  # seconds by the clock
 MEMORY = 1 << 30  # beyond what the process has when it begins
 CURRENT = "current"
 
@@ -149,7 +150,7 @@ READERS = {
 }
 
 
-class TooLong(Exception):
+class TooLong(BaseException):
     """A file that takes more time than anybody has."""
 
 
@@ -172,8 +173,8 @@ def broken_copy(reader: Reader, samples: Path, rng: random.Random) -> Path:
 
 def tried(reader: Reader, path: Path) -> tuple[str, str]:
     """What came of a file, and why that is wrong, if it is."""
-    began = time.perf_counter()
-    signal.alarm(2 * SECONDS)
+    began = time.process_time()  # a busy machine is not the file's fault
+    signal.alarm(HANGS)
     try:
         reader.read(path)
         outcome = "read"
@@ -187,7 +188,7 @@ def tried(reader: Reader, path: Path) -> tuple[str, str]:
         return "failed", " ".join(f"{type(error).__name__}: {error}".split())[:300]
     finally:
         signal.alarm(0)
-    seconds = time.perf_counter() - began
+    seconds = time.process_time() - began
     return (outcome, "") if seconds < SECONDS else ("failed", f"{seconds:.1f} s")
 
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import pytest
 
 from faults import samples
-from faults.fuzz_worker import CURRENT, READERS, SECONDS, broken_copy
+from faults.fuzz_worker import CURRENT, HANGS, READERS, SECONDS, broken_copy
 from neuralmjp import InputError
 from neuralmjp.io import apart
 
@@ -23,22 +23,11 @@ pytest.importorskip("libsbml")
 pytest.importorskip("zarr")
 
 WORKER = Path(__file__).with_name("fuzz_worker.py")
-TABLES = (
-    "csv",
-    "tsv",
-    "text",
-    "gzip",
-    "parquet",
-    "npz",
-    "unnamed npz",
-    "mask",
-    "network file",
-    "parquet folder",
-    "zarr",
-)
+TABLES = ("csv", "tsv", "text", "gzip", "parquet", "npz", "unnamed npz", "mask", "network file")
+STORES = ("parquet folder", "zarr")
 NATIVE = ("hdf5", "matlab", "abf", "dcd", "xtc", "trr", "netcdf", "pdb", "sbml")
 MODELS = ("model", "network model", "run folder", "checkpoint")
-STUCK = 3 * SECONDS  # without a word: in C code, where no alarm is heard
+STUCK = HANGS + 2 * SECONDS  # without a word: in C code, where no alarm is heard
 
 
 @pytest.fixture(scope="module")

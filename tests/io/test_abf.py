@@ -64,6 +64,7 @@ def test_several_channels_must_be_chosen_from(path, monkeypatch):
             self.adcNames, self.adcUnits = ["IN 0", "Vm"], ["pA", "mV"]
 
     monkeypatch.setattr(pyabf, "ABF", Two)
+    monkeypatch.setattr("neuralmjp.io.apart.SUFFIXES", ())  # in this process
     assert message(path).endswith("has 2 channels; choose one with --channel: 0 'IN 0' in pA, 1 'Vm' in mV")
     assert read(path, channel="IN 0").value_names == ("current (pA)",)
 
@@ -99,6 +100,7 @@ def test_abf_is_not_written(path, tmp_path):
 
 def test_missing_package(path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyabf", None)
+    monkeypatch.setattr("neuralmjp.io.apart.SUFFIXES", ())  # in this process
     assert message(path) == f"{path}: an .abf file needs pyabf: pip install 'neuralmjp[ephys]'"
 
 

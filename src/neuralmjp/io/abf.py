@@ -26,7 +26,7 @@ def read(path: Path, request: Request, time_unit: str | None) -> TimeSeries:
     with open(path, "rb") as file:
         if file.read(4) not in _MAGIC:
             raise InputError(f"{path}: is not an Axon Binary file; give it the extension of what it is")
-    pyabf = needed("pyabf", "ephys", f"{path}: an .abf file")
+    pyabf = load(path)
     try:
         recording = pyabf.ABF(str(path), loadData=False)
         _check_whole(path, recording)
@@ -48,6 +48,11 @@ def read(path: Path, request: Request, time_unit: str | None) -> TimeSeries:
         return from_arrays(times, values, time_unit="s", names=names, value_names=[_label(recording, channel)])
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
+
+
+def load(path: Path) -> Any:
+    """The library."""
+    return needed("pyabf", "ephys", f"{path}: an .abf file")
 
 
 def _check_whole(path: Path, recording: Any) -> None:

@@ -1,4 +1,4 @@
-"""Reading in a process of its own: libraries in C may crash, hang or take all memory over a broken file.
+"""Reading in a process of its own: some libraries crash, hang or take all memory over a broken file.
 
 The child says that it is ready, reads, and sends a line of JSON and then the arrays, or why there are none. The time
 and the memory that it may take depend on the size of the file.
@@ -20,7 +20,7 @@ from ..errors import InputError
 from ..timeseries import TimeSeries
 from .columns import Request
 
-SUFFIXES = (".h5", ".hdf5", ".mat", ".dcd", ".xtc", ".trr")
+SUFFIXES = (".h5", ".hdf5", ".mat", ".abf", ".dcd", ".xtc", ".trr")
 READY = b"ready\n"
 PATIENCE = 4.0  # seconds, and more for large files:
 BYTES_PER_SECOND = 1e6

@@ -72,7 +72,8 @@ class FreeRates(RateModel):
         cls, parameters: Int[np.ndarray, "state state"], fixed: Float[np.ndarray, "state state"]
     ) -> "FreeRates":
         """The model with this parameter for each jump (-1 for none) and these fixed rates."""
-        jumps = [[(int(i), int(j)) for i, j in np.argwhere(parameters == k)] for k in range(parameters.max() + 1)]
+        numbers = np.unique(parameters[parameters >= 0])
+        jumps = [[(int(i), int(j)) for i, j in np.argwhere(parameters == k)] for k in numbers]
         known = {(int(i), int(j)): float(fixed[i, j]) for i, j in np.argwhere(fixed > 0)}
         mask = ((parameters >= 0) | (fixed > 0)).astype(int)
         return cls(len(parameters), mask=mask, fixed=known, equal=[group for group in jumps if len(group) > 1])
