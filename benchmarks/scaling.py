@@ -67,8 +67,12 @@ def grown(bench: Benchmark, engine: str, axes: dict[str, tuple[int, ...]], round
             size = {**POINT, axis: value}
             if engine == "exact" and axis == "length":
                 size["series"] = 1
+            if axis == "batch":
+                size["series"] = 2 * max(values)
             one = fresh("scaling", engine, **size, rounds=rounds)
             runs.append({"engine": engine, "axis": axis, "value": value, **one})
+            bench.results["runs"] = [*bench.results.get("runs", []), runs[-1]]
+            bench.write()
             print(f"{engine}, {axis} {value}: {one['ms']:.3g} ms, {one['gib']:.2f} GiB", flush=True)
     return runs
 
@@ -82,6 +86,8 @@ def over_devices(bench: Benchmark, rounds: int) -> list[dict[str, Any]]:
             os.environ["XLA_FLAGS"] = f"--xla_force_host_platform_device_count={n}"
             one = fresh("scaling", "neural", **size, batch=batch, mesh=n, rounds=rounds)
             runs.append({"engine": "devices", "axis": "devices", "value": n, "turn": turn, **one})
+            bench.results["runs"] = [*bench.results.get("runs", []), runs[-1]]
+            bench.write()
             print(f"{n} devices, batch {batch}: {one['ms']:.3g} ms, {one['gib']:.2f} GiB", flush=True)
     del os.environ["XLA_FLAGS"]
     return runs
@@ -94,25 +100,31 @@ def slope(runs: list[dict[str, Any]]) -> float:
 
 
 def draw(path: Any, runs: list[dict[str, Any]]) -> None:
+    """A column per axis: milliseconds above, memory below; devices are those of the neural engine."""
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
     axes = list(dict.fromkeys(run["axis"] for run in runs))
-    figure, panels = plt.subplots(2, len(axes), figsize=(2.9 * len(axes), 5), layout="constrained", squeeze=False)
+    figure, panels = plt.subplots(2, len(axes), figsize=(2.6 * len(axes), 5), layout="constrained", squeeze=False)
     for column, axis in enumerate(axes):
-        for engine in dict.fromkeys(run["engine"] for run in runs):
+        values = sorted({run["value"] for run in runs if run["axis"] == axis})
+        for engine, colour in (("exact", "C0"), ("neural", "C1"), ("devices", "C1")):
             some = [run for run in runs if run["axis"] == axis and run["engine"] == engine]
-            if some:
-                for row, number in enumerate(("ms", "gib")):
-                    panels[row, column].plot(
-                        [run["value"] for run in some], [run[number] for run in some], "o-", label=UNITS[engine]
-                    )
-        panels[0, column].set(xscale="log", yscale="log", title=axis)
-        panels[1, column].set(xscale="log", xlabel=axis, ylim=(0, None))
+            for row, number in enumerate(("ms", "gib") if some else ()):
+                points = [run["value"] for run in some], [run[number] for run in some]
+                panels[row, column].plot(*points, "o-", color=colour, label=UNITS[engine])
+        low, high = panels[0, column].get_ylim()
+        panels[0, column].set(xscale="log", yscale="log", title=axis, ylim=(max(low, 0.5) / 2, 2 * high))
+        panels[1, column].set(xscale="log", xlabel=axis)
+        panels[1, column].set_ylim(0, 1.1 * panels[1, column].get_ylim()[1])
+        for ax in panels[:, column]:
+            ax.set_xticks(values, [f"{x:g}" if x < 10_000 else f"{x:.0e}" for x in values], fontsize=7, rotation=40)
+            ax.minorticks_off()
+            ax.spines[["top", "right"]].set_visible(False)
     panels[0, 0].set_ylabel("milliseconds")
     panels[1, 0].set_ylabel("GiB, largest moment")
-    panels[0, 0].legend(frameon=False, fontsize="small")
-    figure.savefig(path, dpi=150)
+    figure.legend(*panels[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=2, frameon=False)
+    figure.savefig(path, dpi=110)
 
 
 def main() -> int:
@@ -130,7 +142,6 @@ def main() -> int:
         rows += [[engine, axis, run["value"], run["ms"], run["gib"], ""] for run in some]
         rows[-1][-1] = f"{exponent:.2f}" if np.isfinite(exponent) else ""
     table("How cost grows", ["engine", "axis", "value", "ms", "GiB", "exponent at the end"], rows)
-    bench.results["runs"] = runs
     shared = [run for run in runs if run["engine"] == "devices"]
     if shared:
         least = {n: min(run["ms"] for run in shared if run["value"] == n) for n in {run["value"] for run in shared}}
