@@ -9,6 +9,7 @@ from jaxtyping import Float64, Int64
 from .timeseries import TimeSeries
 
 MOST_ROWS = 1 << 23  # of a chunk, which is held as a whole
+GROUP_ROWS = 1 << 16  # of a chunk as written here: few enough that training mixes many
 
 
 class Store(ABC):

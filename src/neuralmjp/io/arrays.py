@@ -28,7 +28,7 @@ def from_arrays(
     flat_times, flat_values, lengths = _join(times, values) if ragged else _flatten(times, values, copy)
     n_features = flat_values.shape[1]
     if value_names is None:
-        value_names = ["value"] if n_features == 1 else [f"value_{i}" for i in range(n_features)]
+        value_names = default_value_names(n_features)
     if names is None:
         names = [str(i) for i in range(len(lengths))]
     offsets = np.concatenate([[0], np.cumsum(lengths)])
@@ -92,3 +92,8 @@ def _floats(numbers: Any, what: str) -> Float64[np.ndarray, "..."]:
         return np.asarray(numbers, np.float64)
     except (ValueError, TypeError):
         raise InputError(f"{what} are not numbers, or not of one length; use one array of floats per series") from None
+
+
+def default_value_names(n_features: int) -> list[str]:
+    """Where nobody named them."""
+    return ["value"] if n_features == 1 else [f"value_{i}" for i in range(n_features)]

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..errors import InputError
-from ..store import MOST_ROWS, Store
+from ..store import GROUP_ROWS, MOST_ROWS, Store
 from ..timeseries import TIME_UNIT, TimeSeries
 from . import parquet
 from .columns import Request
@@ -16,7 +16,6 @@ from .files import check_readable, replacing
 from .tables import TableBuilder
 
 SUFFIXES = (".parquet", ".pq")
-GROUP_ROWS = 1 << 16  # few enough that training mixes many groups
 
 
 def part_files(folder: Path) -> list[Path]:

@@ -8,15 +8,14 @@ from jaxtyping import Int64
 
 from ..errors import InputError
 from ..npz_files import is_trap
-from ..store import MOST_ROWS, Store, usable_pieces
+from ..store import GROUP_ROWS, MOST_ROWS, Store, usable_pieces
 from ..timeseries import TIME_UNIT, TimeSeries, join_ranges
-from .arrays import from_arrays
+from .arrays import default_value_names, from_arrays
 from .columns import Request
 from .extras import needed
 
 # All others are refused: among those that exist, one unpickles.
 CODECS = {"bytes", "transpose", "blosc", "zstd", "gzip", "zlib", "lz4", "crc32c", "sharding_indexed", "vlen-utf8"}
-GROUP_ROWS = 1 << 16  # smaller chunks are read several at a time
 _ADVICE = "times (n,), values (n, D) and offsets (N + 1,); or times (N, L) and values (N, L, D)"
 
 
@@ -54,14 +53,13 @@ class ZarrStore(Store):
             raise InputError(f"{path}: {len(self._names)} names for {self._n_series} series; write it again")
         n_features = values.shape[-1] if values.ndim > times.ndim else 1
         named = known.get("value_names")
-        default = ["value"] if n_features == 1 else [f"value_{k}" for k in range(n_features)]
-        self.value_names = tuple(str(name) for name in (named if isinstance(named, list) else default))
+        self.value_names = tuple(map(str, named if isinstance(named, list) else default_value_names(n_features)))
         self.time_unit = str(known.get("time_unit", TIME_UNIT)) if time_unit is None else time_unit
         step = max(int(values.chunks[0]), 1)
         held = step * (times.shape[1] if self._padded else 1)
         if held > MOST_ROWS:
             raise InputError(f"{path}: a chunk of values has {held} rows, and is held as a whole; write smaller chunks")
-        self._step = step * max(GROUP_ROWS // max(held, 1), 1)
+        self._step = step * max(GROUP_ROWS // max(held, 1), 1)  # smaller chunks are read several at a time
 
     @property
     def _n_series(self) -> int:

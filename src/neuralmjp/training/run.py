@@ -197,14 +197,8 @@ def descend(problem: Trainable, began: float, *, folder: Path | None, resume: bo
         if block is not held:
             held, held_on_all = block, on_all(config, block)
         factors = jnp.asarray([one.factor for one in ledger.pace], jnp.float32)
-        state, record = run_round(
-            setup,
-            state,
-            learned,
-            held_on_all,
-            *on_all(config, (rows, keys, jnp.asarray(ledger.done), factors)),
-            per_epoch,
-        )
+        rows, first_step, factors = on_all(config, (rows, jnp.asarray(ledger.done), factors))
+        state, record = run_round(setup, state, learned, held_on_all, rows, keys, first_step, factors, per_epoch)
         thetas = np.asarray(_thetas(state.average[0]), np.float64)
         ledger.seconds = before + time.perf_counter() - began
         ledger.note(n, record, thetas, state.refused)

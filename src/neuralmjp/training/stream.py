@@ -12,7 +12,7 @@ from jaxtyping import Int, Int64
 from ..errors import InputError
 from ..store import Store
 from ..timeseries import TimeSeries
-from .blocks import as_configured
+from .blocks import Clock, as_configured
 from .config import Config
 
 SAMPLE = 1_000_000  # observations that are held: for starting values, bound and intervals
@@ -135,8 +135,7 @@ class _Survey:
         self.n_observations += windows.n_observations
         self.longest = max(self.longest, int(windows.lengths.max()))
         self.longest_gap = max(self.longest_gap, float(windows.gaps.max()))
-        spans = windows.times[windows.offsets[1:] - 1] - windows.times[windows.offsets[:-1]]
-        self.span = max(self.span, float(spans.max()))
+        self.span = max(self.span, Clock.of(windows).span)
         self.missing = self.missing or bool(np.isnan(windows.values).any())
         rng = np.random.default_rng((self.seed, len(self.n_windows)))
         n = int(self.share * len(windows) + rng.random())
