@@ -32,13 +32,13 @@ NAMES = {
 SUM = "all together"  # a row that adds up the others
 HEAD = """# Results
 
-This page is generated from the files in `results/` by `python results/page.py`; a test fails where they disagree. Every
-run counts, none was picked. "published" is what the paper prints; "paper's method" is the same model and training as
-implemented here, but for Gaussian signals without the two schedules that the paper has against index collapse (which
-`reproduce ablations` compares) and at one learning rate for all data sets; "tilted" is the default of the neural
-engine; "exact limit" is maximum likelihood, which no method can surpass on the same data. Repeat any of it with the command
-below its tables. What ran on an H200 shared it with others, mostly two (CUDA MPS): three take about twice the seconds
-of one alone.
+This page is generated from the files in `results/` by `python results/page.py`; a test fails where they disagree.
+Every run counts, none was picked. "published" is what the paper prints; "paper's method" is the same model and
+training as implemented here, but for Gaussian signals without the two schedules that the paper has against index
+collapse (which `reproduce ablations` compares) and at one learning rate for all data sets; "tilted" is the default of
+the neural engine; "exact limit" is maximum likelihood, which no method can surpass on the same data. Repeat any of it
+with the command below its tables. What ran on an H200 shared it with others, mostly two (CUDA MPS): three take about
+twice the seconds of one alone.
 """
 
 
