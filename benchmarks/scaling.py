@@ -1,11 +1,13 @@
 """How seconds and memory grow: with series, observations per series, states, features, batch and devices.
 
     python benchmarks/scaling.py [--part exact] [--part neural] [--part devices]
+    python benchmarks/scaling.py --part card --out FOLDER  (on a GPU)
 
 The exact engine is measured by one likelihood with its gradient, the neural one by a training step (tilted posterior,
 GRU encoder of width 64, windows of 200 observations, batches of 64, unless that changes). Each point is a process
-of its own, whose memory is that of the largest moment, JAX and its compiler included (0.3 to 0.6 GiB). The requirement:
-on the processor cut into 8 devices, a step is not slower than on one by more than a fifth.
+of its own, whose memory is that of the largest moment, JAX and its compiler included (0.3 to 0.6 GiB). What must hold:
+on the processor cut into 8 devices, a step is not slower than on one by more than a fifth; on a card, a step with
+batches of 1024 takes less than three times one with 64, by small networks and by those of the paper's size.
 """
 
 import os
@@ -18,6 +20,7 @@ import numpy as np
 
 from harness import Benchmark, fresh, peak_gigabytes, table
 from neuralmjp import NeuralMJP
+from neuralmjp.training.config import Preset
 from states import costs, simulated
 
 SLOWER = 1.25  # 1 / (1 - 20 %)
@@ -35,6 +38,7 @@ NEURAL = {
     "features": (1, 4, 16),
     "batch": (16, 64, 256, 1024),
 }
+CARD_BATCHES, CARD_TIMES = (64, 1024), 3.0
 DEVICES, DEVICE_BATCH = (1, 2, 4, 8), 512
 UNITS = {"exact": "ms per likelihood with gradient", "neural": "ms per step", "devices": "ms per step"}
 
@@ -46,14 +50,21 @@ def exact(states: int, length: int, series: int, features: int, rounds: int) -> 
 
 
 def neural(
-    states: int, length: int, series: int, features: int, rounds: int, batch: int = 64, mesh: int = 1
+    states: int,
+    length: int,
+    series: int,
+    features: int,
+    rounds: int,
+    batch: int = 64,
+    mesh: int = 1,
+    preset: Preset = "quick",
 ) -> dict[str, float]:
     """The same of a training step."""
     steps, marks = 20, []
     data = simulated(states, length * series, series, features)[1]
     changes = {"steps": steps * (rounds + 1), "round_steps": steps, "batch": batch, "window": length, "mesh": mesh}
     began = time.perf_counter()
-    estimator = NeuralMJP(states, emission="gaussian", changes=changes | {"reseed": 0})
+    estimator = NeuralMJP(states, emission="gaussian", preset=preset, changes=changes | {"reseed": 0})
     estimator.train(data, lambda *_: marks.append(time.perf_counter()))
     taken = np.diff(marks)[:rounds]
     return {"ms": 1000 * float(taken.min()) / steps, "compile": marks[0] - began, "gib": peak_gigabytes()}
@@ -90,6 +101,25 @@ def over_devices(bench: Benchmark, rounds: int) -> list[dict[str, Any]]:
             bench.write()
             print(f"{n} devices, batch {batch}: {one['ms']:.3g} ms, {one['gib']:.2f} GiB", flush=True)
     del os.environ["XLA_FLAGS"]
+    return runs
+
+
+def on_card(bench: Benchmark, rounds: int) -> list[dict[str, Any]]:
+    """Small and large batches by small and large networks; others may use the card, so the least of many rounds."""
+    runs, batches = [], (4, 8) if bench.quick else CARD_BATCHES
+    size = {**POINT, "series": 2 * max(batches), "length": 100}
+    for preset in ("quick", "paper"):
+        for batch in batches:
+            one = fresh("scaling", "neural", **size, batch=batch, preset=preset, rounds=4 * rounds)
+            runs.append({"engine": f"neural, {preset}", "axis": "batch", "value": batch, **one})
+            bench.results["runs"] = [*bench.results.get("runs", []), runs[-1]]
+            bench.write()
+            print(
+                f"{preset} networks, batch {batch}: {one['ms']:.3g} ms, compiled in {one['compile']:.0f} s", flush=True
+            )
+        times = runs[-1]["ms"] / runs[-2]["ms"]
+        what = f"{preset} networks: batch {batches[1]} takes {times:.2f} times batch {batches[0]}"
+        bench.require(f"{what} (less than {CARD_TIMES:g})", times < CARD_TIMES)
     return runs
 
 
@@ -135,6 +165,8 @@ def main() -> int:
             runs += grown(bench, engine, dict(list(axes.items())[:1]) if bench.quick else axes, rounds)
     if "devices" in parts:
         runs += over_devices(bench, rounds)
+    if "card" in parts:
+        runs += on_card(bench, rounds)
     rows = []
     for engine, axis in dict.fromkeys((run["engine"], run["axis"]) for run in runs):
         some = [run for run in runs if (run["engine"], run["axis"]) == (engine, axis)]
@@ -148,14 +180,14 @@ def main() -> int:
         most = max(least)
         what = f"{most} devices on the same cores: {least[most] / least[1]:.2f} times the step of one"
         bench.require(f"{what} (at most {SLOWER:g})", least[most] < SLOWER * least[1])
-    if bench.out is not None:
+    if bench.out is not None and parts != ["card"]:
         bench.out.mkdir(parents=True, exist_ok=True)
         draw(bench.out / "scaling.png", runs)
     return bench.finish()
 
 
 def options(parser: Any) -> None:
-    parser.add_argument("--part", action="append", choices=["exact", "neural", "devices"])
+    parser.add_argument("--part", action="append", choices=["exact", "neural", "devices", "card"])
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from ..systems import lotka_volterra, paper_dataset
 from ..training.config import Preset
 from . import dfr
 from . import lotka_volterra as predators
+from .published_training import SCHEDULES, trained_as_published
 from .runs import Told, chosen_rows, reported, several, size_of, stopped
 from .state_methods import Runs, by_networks
 from .tables import Line, Number, Progress, Report, ResultTable, Row
@@ -36,12 +37,12 @@ PARTS: dict[str, dict[str, Any]] = {
     "no sampling": {"reconstruction": "expectation"},
 }
 TILTED = "tilted posterior"
-CURRICULUM, SPREAD = {"curriculum": (10, 3000, 5000)}, {"fixed_spread": 2000}  # the paper's
-SCHEDULES: dict[str, dict[str, Any]] = {
+ALONE = {name: {name: value} for name, value in SCHEDULES.items()}
+SCHEDULED: dict[str, dict[str, Any]] = {
     "no schedule": {},
-    "curriculum": CURRICULUM,
-    "fixed spread": SPREAD,
-    "both": {**CURRICULUM, **SPREAD},
+    "curriculum": ALONE["curriculum"],
+    "fixed spread": ALONE["fixed_spread"],
+    "both": SCHEDULES,
 }
 SYSTEMS = {"two-mode": 2, "ion-channel-one-second": 3}  # data set: states
 STARTS = (0.5, 2.0)  # of the constants, times the truth
@@ -56,7 +57,6 @@ class Size:
     n_test: int
     n_runs: int
     n_collapse: int  # runs per schedule
-    shrink: int = 1  # schedules are so many times shorter
     paper: dict[str, Any] = field(default_factory=dict)
     tilted: dict[str, Any] = field(default_factory=dict)
     counts: dict[str, Any] = field(default_factory=dict)  # of the mean field
@@ -64,9 +64,7 @@ class Size:
 
 SHORT = {"steps": 60, "round_steps": 20}
 SIZES = {
-    "quick": Size(
-        128, 128, 1, 2, 100, paper=SHORT, tilted={"steps": 200}, counts={**SHORT, "batch": 16, "quadrature": 16}
-    ),
+    "quick": Size(128, 128, 1, 2, paper=SHORT, tilted={"steps": 200}, counts={**SHORT, "batch": 16, "quadrature": 16}),
     "paper": Size(4480, 260, 5, 10, counts={"steps": 6000}),
 }
 
@@ -92,7 +90,7 @@ def run(
     told = Told(
         progress,
         (len(PARTS) + 1) * (RATCHET in rows)
-        + len(SYSTEMS) * len(SCHEDULES) * (COLLAPSE in rows)
+        + len(SYSTEMS) * len(SCHEDULED) * (COLLAPSE in rows)
         + len(STARTS) * len(PRIORS) * (PRIOR in rows),
     )
     tables, figures = [], {}
@@ -133,8 +131,7 @@ def collapse_table(size: Size, preset: Preset, runs: int, seed: int, told: Told)
     for system, n_states in SYSTEMS.items():
         data = paper_dataset(system, seed=seed).train.data
         lines = []
-        for name, changes in SCHEDULES.items():
-            shorter = {key: _shrunk(value, size.shrink) for key, value in changes.items()}
+        for name, schedules in SCHEDULED.items():
             estimator = NeuralMJP(
                 n_states,
                 emission="gaussian",
@@ -143,7 +140,7 @@ def collapse_table(size: Size, preset: Preset, runs: int, seed: int, told: Told)
                 seed=seed,
                 restarts=runs,
                 intervals=False,
-                changes={**size.paper, **shorter},
+                changes=trained_as_published(system, size.paper, schedules),
             )
             found = by_networks(estimator, data, told.next(f"{system}, {name}"))
             lines.append(Line(name, _collapse(found), found.seconds, found.message))
@@ -159,11 +156,6 @@ def collapse_table(size: Size, preset: Preset, runs: int, seed: int, told: Told)
 
 def _collapse(found: Runs) -> dict[str, Number]:
     return {"collapsed": Number(found.collapsed, None, 0), "rarest": Number(float(np.median(found.rarest)), None, 3)}
-
-
-def _shrunk(value: Any, times: int) -> Any:
-    """Steps of a schedule; the number of observations that a curriculum begins with stays."""
-    return (value[0], *(max(n // times, 1) for n in value[1:])) if isinstance(value, tuple) else max(value // times, 1)
 
 
 @dataclass(frozen=True)

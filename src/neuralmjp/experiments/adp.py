@@ -33,6 +33,7 @@ from .adp_published import (
     STATES,
     TIMES,
 )
+from .published_training import trained_as_published
 from .runs import Told, chosen, reported, several, size_of, stopped
 from .state_methods import Runs, by_networks, over_data
 from .tables import AS_PUBLISHED, EXACT, TILTED, Line, Number, Progress, Report, ResultTable, Row
@@ -60,7 +61,7 @@ class Size:
 SIZES = {
     "quick": Size(1, 50_000, paper={"steps": 60, "round_steps": 60}, tilted={"steps": 300}),
     # Longer windows than usual: whatever is lost at their ends makes the slowest process look faster.
-    "paper": Size(10, None, paper={"steps": 3000}, tilted={"window": 500, "batch": 128}),
+    "paper": Size(10, None, paper={"steps": 14_000}, tilted={"window": 500, "batch": 128}),
 }
 
 
@@ -144,7 +145,7 @@ def by_all(
     methods: Sequence[str],
 ) -> dict[str, Runs]:
     neural = partial(NeuralMJP, n_states, preset=preset, seed=seed, restarts=runs, intervals=False)
-    paper = neural(emission="gaussian-full", posterior="paper", changes=size.paper)
+    paper = neural(emission="gaussian-full", posterior="paper", changes=trained_as_published("adp", size.paper))
     tilted = neural(emission="torus", prior="reversible", changes=size.tilted)
     exact = ExactMJP(n_states, emission="torus", prior="reversible", seed=seed)
     ways: dict[str, Callable[[], Runs]] = {

@@ -16,6 +16,7 @@ from ..fitted import FittedMJP
 from ..preprocess import thinned
 from ..systems import BrownianFolding
 from ..training.config import Preset
+from .published_training import trained_as_published
 from .runs import Told, chosen_rows, reported, size_of, stopped
 from .state_methods import Runs, over_data
 from .tables import AS_PUBLISHED, EXACT, PUBLISHED, TILTED, Line, Number, Progress, Report, ResultTable, Row
@@ -87,8 +88,9 @@ def run(
     mixed = GaussianMixture()
     neural = partial(NeuralMJP, 2, preset=preset, seed=seed, intervals=False)
     exact = partial(ExactMJP, 2, initial="stationary", seed=seed, intervals=False)
+    paper = trained_as_published("brownian-folding", size.paper)
     chosen = {
-        AS_PUBLISHED: (neural(emission="gaussian", posterior="paper", changes=size.paper), whole),
+        AS_PUBLISHED: (neural(emission="gaussian", posterior="paper", changes=paper), whole),
         TILTED: (neural(emission=mixed, initial="stationary", changes=size.tilted), apart),
         PLAIN: (exact(emission="gaussian"), whole),
         EXACT: (exact(emission=mixed), apart),

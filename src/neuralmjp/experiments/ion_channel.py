@@ -23,6 +23,7 @@ from ..systems import Dataset, IonChannel, ion_channel_dataset, paper_dataset
 from ..timeseries import TimeSeries
 from ..training.config import Preset
 from .ion_channel_forecast import Forecasts
+from .published_training import trained_as_published
 from .runs import Told, chosen, reported, several, size_of, stopped
 from .state_methods import KOEHS_HERE, Runs, by_koehs, by_networks, holds, over_data
 from .tables import AS_PUBLISHED, EXACT, PUBLISHED, TILTED, Line, Number, Progress, Report, ResultTable, Row
@@ -158,8 +159,7 @@ def by_all(
     methods: Sequence[str],
 ) -> dict[str, Runs]:
     neural = partial(NeuralMJP, 3, emission="gaussian", preset=preset, seed=seed, restarts=runs, intervals=False)
-    # The paper's choice for this data set: the prior learns at its own, constant rate.
-    paper = {"prior_learning_rate": 5e-4, **size.paper}
+    paper = trained_as_published(DATA[row], size.paper)
     train = data.train.data
 
     def tell(method: str) -> Progress:

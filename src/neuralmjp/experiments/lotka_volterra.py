@@ -18,6 +18,7 @@ from ..systems import ReactionNetwork, Simulation, lotka_volterra, paper_dataset
 from ..training.config import Preset
 from .count_methods import Found, Task, by_exact, by_networks, by_sweeps, log_interval, looking_ahead, swept
 from .lotka_volterra_figures import grid_figure, single_figure
+from .published_training import trained_as_published
 from .runs import Told, chosen, columns_over_runs, reported, several, size_of, stopped
 from .tables import AS_PUBLISHED, EXACT, PUBLISHED, TILTED, Drawing, Line, Number, Progress, Report, ResultTable, Row
 
@@ -192,7 +193,8 @@ def by_all(
     make = partial(NetworkMJP, network, start=start_of(seed), seed=seed, preset=preset, intervals=needed)
     neural = partial(make, engine="neural", restarts=runs)
     few = Task(task.train[: size.n_swept], task.test[: size.n_swept], task.ahead)
-    paper, tilted = neural(posterior="paper", changes=size.paper), neural(changes=size.tilted)
+    changes = trained_as_published("lotka-volterra-single", size.paper, {}) if name == SINGLE else size.paper
+    paper, tilted = neural(posterior="paper", changes=changes), neural(changes=size.tilted)
     ways = {
         AS_PUBLISHED: partial(by_networks, paper, task, errors=needed),
         TILTED: partial(by_networks, tilted, task, errors=needed, evidence=name != SINGLE),

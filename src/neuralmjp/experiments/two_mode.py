@@ -18,6 +18,7 @@ from ..fitted import FittedMJP
 from ..systems import Simulation, TwoMode
 from ..timeseries import TimeSeries
 from ..training.config import Preset
+from .published_training import trained_as_published
 from .runs import Told, chosen, reported, several, size_of, stopped
 from .state_methods import KOEHS_HERE, Runs, by_koehs, by_networks, holds, over_data
 from .tables import AS_PUBLISHED, EXACT, PUBLISHED, TILTED, Line, Number, Progress, Report, ResultTable, Row
@@ -110,7 +111,7 @@ def on_one(
 ) -> dict[str, Runs]:
     neural = partial(NeuralMJP, 2, emission="gaussian", preset=preset, seed=seed, restarts=runs)
     data = simulated.data
-    paper = neural(posterior="paper", changes=size.paper)
+    paper = neural(posterior="paper", changes=trained_as_published("two-mode", size.paper))
     ways: dict[str, Callable[[], Runs]] = {
         AS_PUBLISHED: lambda: by_networks(paper, data, told.next(AS_PUBLISHED)),
         TILTED: lambda: by_networks(neural(changes=size.tilted), data, told.next(TILTED)),
