@@ -136,7 +136,12 @@ OnlyRows = Annotated[
     str | None, typer.Option("--only", metavar="ROWS", help="Only these rows and methods: irregular,tilted.")
 ]
 MeasuredData = Annotated[
-    Path | None, typer.Option("--data", metavar="FILE", help="adp: dihedrals phi and psi, one frame per ps.")
+    Path | None,
+    typer.Option(
+        "--data",
+        metavar="FILE",
+        help="adp: dihedrals phi and psi, one frame per ps; ion-channel: a recording, or a folder of them.",
+    ),
 ]
 Seed = Annotated[int, typer.Option("--seed", metavar="S", help="The same seed gives the same result.")]
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="Folder that fit --out wrote.")]

@@ -6,7 +6,7 @@ import jax
 import numpy as np
 import pytest
 
-from neuralmjp.experiments import adp, adp_published, brownian_folding, ion_channel, two_mode
+from neuralmjp.experiments import adp, adp_published, brownian_folding, ion_channel, patch_clamp, two_mode
 from neuralmjp.experiments.state_methods import KOEHS_HERE, Runs, holds
 from neuralmjp.experiments.tables import AS_PUBLISHED, EXACT, TILTED
 from neuralmjp.mjp import Interval, simulate_states
@@ -114,6 +114,41 @@ def test_a_recording_that_is_too_short(run, tmp_path):
     status, _, err = run("reproduce", "ion-channel", "--data", tmp_path / "short.txt")
     assert status == 2
     assert "need one recording of at least 171615 samples, got 1 series and 100 samples" in err
+
+
+@pytest.fixture
+def amplifier(tmp_path):
+    """A folder with one recording of two channels that open and close, and their number."""
+    rates = np.array([[0, 40.0, 0], [60, 0, 20], [0, 120, 0]])
+    times = np.arange(4000) / 1000
+    opened = np.asarray(simulate_states(rates, times[None], initial=np.ones(3) / 3, key=jax.random.key(0)))[0]
+    current = opened + np.random.default_rng(0).normal(0, 0.15, len(times))
+    (tmp_path / "recordings").mkdir()
+    table = np.column_stack([times, current, opened])
+    np.savetxt(tmp_path / "recordings" / "two.csv", table, delimiter=",", fmt="%.6f")
+    return tmp_path / "recordings", rates
+
+
+def test_recordings_of_an_amplifier(run, tmp_path, amplifier):
+    """The number of states is that of the levels; the path that was played is the measure."""
+    folder, rates = amplifier
+    words = ("--only", EXACT, "--json", tmp_path / "a.json")
+    status, _, err = run("reproduce", "ion-channel", "--data", folder, *words)
+    assert (status, err) == (0, "")
+    (shown,) = json.loads((tmp_path / "a.json").read_text())["tables"]
+    assert [row["name"] for row in shown["rows"]] == ["two"]
+    found = by_method(shown["rows"][0])
+    assert list(found) == [patch_clamp.PATH, EXACT]
+    assert 0.995 < found[EXACT]["read right"] <= 1
+    for name, value in zip(patch_clamp.COLUMNS, patch_clamp.of_rates(rates), strict=False):
+        assert found[EXACT][name] == pytest.approx(found[patch_clamp.PATH][name], rel=0.05)
+        assert found[EXACT][name] == pytest.approx(value, rel=0.35)  # 4 s, some 150 jumps
+
+
+def test_a_folder_without_recordings(run, tmp_path):
+    status, _, err = run("reproduce", "ion-channel", "--data", tmp_path)
+    assert status == 2
+    assert "it holds no recording, neither .csv (time, current, open channels) nor .abf" in err
 
 
 @pytest.mark.slow

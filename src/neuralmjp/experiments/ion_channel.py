@@ -22,6 +22,7 @@ from ..fitted import FittedMJP
 from ..systems import Dataset, IonChannel, ion_channel_dataset, paper_dataset
 from ..timeseries import TimeSeries
 from ..training.config import Preset
+from . import patch_clamp
 from .ion_channel_forecast import Forecasts
 from .published_training import trained_as_published
 from .runs import Told, chosen, reported, several, size_of, stopped
@@ -107,11 +108,16 @@ def run(
         seed: of the first recording and of the first run.
         only: rows to run, and methods; all of the preset's if None.
         data: a measured recording in place of the simulated one: a column of samples at 5 kHz, such as the paper's own
-            KcvMT325_140mV.txt, or any file that says its times. Its truth is not known.
+            KcvMT325_140mV.txt, or any file that says its times. Its truth is not known. A folder of recordings is
+            fitted file by file, see `patch_clamp`; `only` then names files.
     """
     began, size = time.perf_counter(), size_of(SIZES, preset)
-    rows, methods = chosen(size.rows, METHODS, only)
     runs = size.n_runs if n_runs is None else n_runs
+    settings = {**asdict(size), "data": None if data is None else data.name}
+    if data is not None and data.is_dir():
+        tables = patch_clamp.tables_of(data, size.paper, size.tilted, preset, runs, seed, partial(Told, progress), only)
+        return reported("ion-channel", preset, seed, runs, settings, began, tables, {})
+    rows, methods = chosen(size.rows, METHODS, only)
     shown = [row for row in rows if row in DATA]
     told = Told(progress, n_fits=sum(len(able(row, methods)) for row in shown) + size.n_many * (MANY in rows))
     measured = None if data is None else recording(data)
@@ -133,7 +139,6 @@ def run(
         recordings = [IonChannel.paper("full").simulate(1, size.length, seed=seed + k).data for k in range(size.n_many)]
         exact = over_data(ExactMJP(3, seed=seed), recordings, lambda k: told.next(f"recording {k + 1}"))
         tables.append(many_table(exact, size))
-    settings = {**asdict(size), "data": None if data is None else data.name}
     return reported("ion-channel", preset, seed, runs, settings, began, tuple(tables), figures)
 
 
