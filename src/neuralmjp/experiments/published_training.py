@@ -20,19 +20,21 @@ RATES: dict[str, dict[str, Any]] = {
     "adp": {"window": 100},
 }
 LONGER: dict[str, dict[str, Any]] = {"adp": {"curriculum": (10, 3000, 10_000)}}
+SCHEDULED = 0.9  # share of the steps before schedules end, where there are fewer steps than they take
 
 
 def trained_as_published(
     data_set: str, changes: dict[str, Any], schedules: dict[str, Any] = SCHEDULES
 ) -> dict[str, Any]:
-    """What the paper changes for a data set, then what the caller does; schedules end as early as training does.
+    """What the paper changes for a data set, then what the caller does; schedules end before training does.
 
-    >>> trained_as_published("two-mode", {"steps": 120})
-    {'decay': 1.0, 'curriculum': (10, 30, 50), 'fixed_spread': 20, 'steps': 120}
+    >>> trained_as_published("two-mode", {"steps": 100})
+    {'decay': 1.0, 'curriculum': (10, 33, 56), 'fixed_spread': 22, 'steps': 100}
     """
-    whole = preset("paper", "paper").steps
-    share = min(changes.get("steps", whole) / whole, 1.0)
     own = {name: LONGER.get(data_set, {}).get(name, value) for name, value in schedules.items()}
+    steps = changes.get("steps", preset("paper", "paper").steps)
+    longest = max(sum(own.get("curriculum", ())[1:]), own.get("fixed_spread", 0))
+    share = 1.0 if longest <= steps else SCHEDULED * steps / longest
     return {**RATES[data_set], **{name: _shortened(value, share) for name, value in own.items()}, **changes}
 
 
