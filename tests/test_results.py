@@ -24,6 +24,13 @@ def test_every_file_is_shown():
             assert all(line["method"] in written for row in table["rows"] for line in row["lines"])
 
 
+def test_every_figure_is_there_and_small():
+    named = {name for report in made["reports"]() for name in report["figures"]}
+    files = {file.stem: file for file in made["FIGURES"].glob("*.png")}
+    assert named == files.keys()
+    assert all(file.stat().st_size < 200_000 for file in files.values())
+
+
 @pytest.mark.parametrize(
     ("number", "words"),
     [
@@ -47,6 +54,7 @@ def test_rows_of_several_files_come_together():
         return {
             "experiment": "dfr",
             "tables": [shown],
+            "figures": [],
             "command": row,
             "n_runs": 1,
             "seed": 0,

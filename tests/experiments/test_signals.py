@@ -148,7 +148,7 @@ def test_recordings_of_an_amplifier(run, tmp_path, amplifier):
 def test_a_folder_without_recordings(run, tmp_path):
     status, _, err = run("reproduce", "ion-channel", "--data", tmp_path)
     assert status == 2
-    assert "it holds no recording, neither .csv (time, current, open channels) nor .abf" in err
+    assert "it holds no recording, neither .csv (time, current, open channels) nor .abf, .npz" in err
 
 
 @pytest.mark.slow

@@ -98,9 +98,8 @@ def test_abf_is_not_written(path, tmp_path):
         write(read(path), tmp_path / "out.abf")
 
 
-def test_missing_package(path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "pyabf", None)
-    monkeypatch.setattr("neuralmjp.io.apart.SUFFIXES", ())  # in this process
+def test_missing_package(path, without):
+    without("pyabf")
     assert message(path) == f"{path}: an .abf file needs pyabf: pip install 'neuralmjp[ephys]'"
 
 

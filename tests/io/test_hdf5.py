@@ -1,7 +1,5 @@
 """HDF5: every accepted form, what MATLAB writes, and what is refused."""
 
-import sys
-
 import numpy as np
 import pytest
 
@@ -137,8 +135,7 @@ def test_broken_files(path, tmp_path):
     assert "save it with -v7.3" in message(old)
 
 
-def test_missing_package(path, monkeypatch):
+def test_missing_package(path, without):
     save(path, **GOOD)
-    monkeypatch.setattr("neuralmjp.io.apart.SUFFIXES", ())  # in this process
-    monkeypatch.setitem(sys.modules, "h5py", None)
+    without("h5py")
     assert message(path) == f"{path}: an HDF5 file needs h5py: pip install 'neuralmjp[hdf5]'"

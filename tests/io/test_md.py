@@ -1,6 +1,5 @@
 """Molecular-dynamics trajectories: angles, distances and positions against MDTraj and by hand; broken files."""
 
-import sys
 import warnings
 
 import numpy as np
@@ -146,9 +145,8 @@ def test_cut_short(files, capfd):
     assert capfd.readouterr() == ("", "")  # one line from us, none from the reader beneath
 
 
-def test_missing_package(files, monkeypatch):
-    monkeypatch.setattr("neuralmjp.io.apart.SUFFIXES", ())  # in this process
-    monkeypatch.setitem(sys.modules, "mdtraj", None)
+def test_missing_package(files, without):
+    without("mdtraj")
     assert message(**files) == f"{files['path']}: a molecular-dynamics file needs mdtraj: pip install 'neuralmjp[md]'"
 
 

@@ -28,6 +28,7 @@ METHODS = (AS_PUBLISHED, TILTED, EXACT)
 PATH = "true path"
 COLUMNS = ("open", "jumps per s", "slowest (ms)", "read right")
 DECIMALS = (3, 1, 2, 4)
+ALONE = (".abf", ".npz")  # a current alone
 
 
 @dataclass(frozen=True)
@@ -45,15 +46,17 @@ class Recording:
 
 
 def recordings_of(folder: Path) -> dict[str, Recording]:
-    """Every table and every Axon file of a folder, by name."""
-    files = sorted(file for file in folder.iterdir() if file.suffix in (".csv", ".abf"))
+    """Every table, and every file of a format that says its times, by name."""
+    files = sorted(file for file in folder.iterdir() if file.suffix in (".csv", *ALONE))
     if not files:
-        raise InputError(f"{folder}: it holds no recording, neither .csv (time, current, open channels) nor .abf")
+        raise InputError(
+            f"{folder}: it holds no recording, neither .csv (time, current, open channels) nor {', '.join(ALONE)}"
+        )
     return {file.stem: read(file) for file in files}
 
 
 def read(file: Path) -> Recording:
-    if file.suffix == ".abf":
+    if file.suffix in ALONE:
         return Recording(file.stem, io.read(file), None)
     whole = io.read(file, header=False, time=0, values=[1, 2], time_unit="s")
     current = TimeSeries.from_arrays(whole.times, whole.values[:, 0], time_unit="s", value_names=("current",))

@@ -40,11 +40,11 @@ def read(path: Path, request: Request, time_unit: str | None) -> TimeSeries:
         assert child.stdout is not None
         child.stdin.write(json.dumps(question, default=str).encode())
         child.stdin.close()
-        child.stdout.readline()  # it is ready, or dead
+        ready = child.stdout.readline()  # or why it cannot be, or nothing if it is dead
         timer = threading.Timer(limit, lambda: (late.set(), child.kill()))
         timer.start()
         try:
-            said = child.stdout.readline()
+            said = child.stdout.readline() if ready == READY else ready
         finally:
             timer.cancel()
         if said:
