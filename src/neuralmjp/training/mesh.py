@@ -101,6 +101,12 @@ def join_hosts(hosts: str) -> None:
         raise InputError(f"the hosts {hosts} could not be joined: {words}") from None
 
 
+def leave_hosts() -> None:
+    """Wait until all hosts are done: the first keeps the others together, who end with it."""
+    if jax.distributed.is_initialized():
+        jax.distributed.shutdown()
+
+
 def writes() -> bool:
     """Whether this process is the one of several that writes files."""
     return jax.process_index() == 0
