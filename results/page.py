@@ -9,6 +9,7 @@ from typing import Any
 
 HERE = Path(__file__).resolve().parent
 PAGE = HERE.parent / "docs" / "results.md"
+FIGURES = PAGE.parent / "figures" / "results"  # what `reproduce ... --out` drew
 ORDER = (
     "dfr",
     "ion-channel",
@@ -29,16 +30,27 @@ NAMES = {
     "ablations": "Ablations",
     "timing": "Training times",
 }
+CAPTIONS = {
+    "dfr-trajectory": "A ratchet's path: the first half given, the second forecast",
+    "ion-channel-forecast": "Reconstruction and forecast of a current",
+    "ion-channel-forecast-errors": "Errors of forecasts against how far ahead they look",
+    "lotka-volterra-prediction": "Predators and prey: given, reconstructed, forecast",
+    "lotka-volterra-single": "One trajectory of 16 observations: exact and by a mean field",
+    "adp-6-states": "Six states of alanine dipeptide on the torus",
+    "adp-3-states": "Three states of alanine dipeptide",
+    "adp-2-states": "Two states of alanine dipeptide",
+    "two-mode-reconstruction": "True modes, posterior of the upper one, and observations",
+    "ablation-prior": "How alpha moves under an implicit and an explicit prior",
+}
 SUM = "all together"  # a row that adds up the others
 HEAD = """# Results
 
 This page is generated from the files in `results/` by `python results/page.py`; a test fails where they disagree.
 Every run counts, none was picked. "published" is what the paper prints; "paper's method" is the same model and
-training as implemented here, but for Gaussian signals without the two schedules that the paper has against index
-collapse (which `reproduce ablations` compares) and at one learning rate for all data sets; "tilted" is the default of
-the neural engine; "exact limit" is maximum likelihood, which no method can surpass on the same data. Repeat any of it
-with the command below its tables. What ran on an H200 shared it with others, mostly two (CUDA MPS): three take about
-twice the seconds of one alone.
+training as implemented here, with the paper's learning rates and its two schedules against index collapse where
+emissions are Gaussian; "tilted" is the default of the neural engine; "exact limit" is maximum likelihood, which no
+method can surpass on the same data. Repeat any of it with the command below its tables. What ran on an H200 shared it
+with others, mostly two (CUDA MPS): three take about twice the seconds of one alone.
 """
 
 
@@ -56,6 +68,7 @@ def page(found: list[dict[str, Any]]) -> str:
         if own:
             parts.append(f"## {NAMES[experiment]}\n")
             parts += [table(each) for each in by_title(own).values()]
+            parts += [figure(name) for name in dict.fromkeys(name for one in own for name in one["figures"])]
             parts += [made_by(one) for one in own]
     return "\n".join(parts)
 
@@ -115,6 +128,10 @@ def shown(number: dict[str, Any] | None) -> str:
     size = max(abs(mean), 0 if sd is None else sd)
     digits = 0 if size >= 1000 else 1 if size >= 100 else 2 if size >= 10 else 3 if size >= 0.1 else 4
     return f"{mean:.{digits}f}" + ("" if sd is None else f" ±{sd:.{digits}f}")
+
+
+def figure(name: str) -> str:
+    return f"![{CAPTIONS[name]}](figures/results/{name}.png)\n\n*{CAPTIONS[name]}.*\n"
 
 
 def made_by(report: dict[str, Any]) -> str:

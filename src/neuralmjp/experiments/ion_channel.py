@@ -129,7 +129,7 @@ def run(
         found[row] = by_all(split[row], size, preset, runs, seed, told, row, able(row, methods))
     tables = [table_of(k, found, size, runs, measured is None) for k in range(len(TABLES))] if found else []
     figures = {}
-    if SECOND in found:
+    if found.get(SECOND, {}).keys() - {KOEHS_HERE}:
         forecasts = Forecasts(found[SECOND], split[SECOND])
         tables.append(forecasts.table())
         if EXACT in found[SECOND]:
