@@ -77,6 +77,22 @@ def test_sums_of_several_files_are_one():
     assert found[-1]["lines"][0]["numbers"]["seconds"]["mean"] == 3.0
 
 
+def test_a_glance_shows_the_largest_error():
+    def row(name, **lines):
+        numbers = {
+            method: {"x": {"mean": x, "sd": None}, "y": {"mean": 1.0, "sd": None}} for method, x in lines.items()
+        }
+        return {"name": name, "lines": [{"method": method, "numbers": both} for method, both in numbers.items()]}
+
+    rows = [row("a grid", tilted=1.1, exact=2.0), row("b grid", tilted=0.8), row("c", tilted=9.0)]
+    known = made["Glance"]("x", "T", {"x": 1.0, "y": 1.0}, rows="grid")
+    assert made["off"](known, rows, "tilted") == "20.0 %"
+    assert made["off"](known, rows, "exact") == "100.0 % (1 of 2)"
+    assert made["off"](known, rows, "published") == "-"
+    told = made["Glance"]("x", "T", "tilted", ("x",), rows="a grid")
+    assert made["off"](told, rows, "exact") == "81.8 %"
+
+
 def test_methods_of_one_row_come_together():
     def row(*methods):
         return {"name": "a", "lines": [{"method": method, "numbers": {}} for method in methods]}
