@@ -24,6 +24,15 @@ def test_every_file_is_shown():
             assert all(line["method"] in written for row in table["rows"] for line in row["lines"])
 
 
+def test_the_readme_says_the_same():
+    page = (ROOT / "docs" / "results.md").read_text().splitlines()
+    readme = (ROOT / "README.md").read_text().splitlines()
+    start = readme.index("| --- | --- | --- | --- | --- |") + 1
+    shown = readme[start : readme.index("", start)]
+    assert len(shown) > 3
+    assert all(line in page for line in shown), "copy the lines from docs/results.md"
+
+
 def test_every_figure_is_there_and_small():
     named = {name for report in made["reports"]() for name in report["figures"]}
     files = {file.stem: file for file in made["FIGURES"].glob("*.png")}
