@@ -2,7 +2,7 @@
 
     python fuzz_worker.py SAMPLES READERS SEED FIRST LAST
 
-A line of JSON for every file that was neither read nor refused in one line; for every reader one with its counts.
+A line of JSON for every file: read, refused in one line, slow, or failed and why.
 """
 
 import contextlib
@@ -183,29 +183,25 @@ def tried(reader: Reader, path: Path) -> tuple[str, str]:
             return "failed", f"more than one line: {error}"
         outcome = "refused"
     except TooLong:
-        return "failed", "too long"
+        return "slow", "too long"
     except BaseException as error:
         return "failed", " ".join(f"{type(error).__name__}: {error}".split())[:300]
     finally:
         signal.alarm(0)
     seconds = time.process_time() - began
-    return (outcome, "") if seconds < SECONDS else ("failed", f"{seconds:.1f} s")
+    return (outcome, "") if seconds < SECONDS else ("slow", f"{seconds:.1f} s")
 
 
-def fuzz(samples: Path, name: str, seed: int, first: int, last: int) -> dict[str, Any]:
+def fuzz(samples: Path, name: str, seed: int, first: int, last: int) -> None:
     """Read so many broken files; the number of each is noted before it is read."""
     reader, progress = READERS[name], samples / CURRENT / "progress"
-    found: dict[str, Any] = {"reader": name, "read": 0, "refused": 0, "failed": 0}
     for number in range(first, last):
         path = broken_copy(reader, samples, random.Random(f"{name} {seed} {number}"))
         progress.write_text(f"{name}/{number}")
         with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
             warnings.simplefilter("ignore")
             outcome, why = tried(reader, path)
-        found[outcome] += 1
-        if outcome == "failed":
-            print(json.dumps({"why": f"{name} {seed} {number}: {why}"}), flush=True)
-    return found
+        print(json.dumps({"reader": name, "number": number, "outcome": outcome, "why": why}), flush=True)
 
 
 def main(samples: Path, names: str, seed: str, first: str, last: str) -> None:
@@ -219,9 +215,8 @@ def main(samples: Path, names: str, seed: str, first: str, last: str) -> None:
             reader.read(samples / reader.sample)  # whole, it is read; and whatever is loaded once is loaded
         begins_with = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
         resource.setrlimit(resource.RLIMIT_AS, (begins_with + MEMORY, resource.RLIM_INFINITY))
-        found = fuzz(samples, name, int(seed), int(first), int(last))
+        fuzz(samples, name, int(seed), int(first), int(last))
         resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-        print(json.dumps(found), flush=True)
 
 
 if __name__ == "__main__":

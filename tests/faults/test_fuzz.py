@@ -6,6 +6,7 @@ import random
 import subprocess
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -44,7 +45,7 @@ def whole(tmp_path_factory) -> Path:
 class Tally(NamedTuple):
     """What came of broken files."""
 
-    counts: list[dict]
+    outcomes: list[tuple[str, str]]  # reader, and read or refused
     wrong: list[str]
     crashed: list[tuple[str, int]]  # a library in C, or it did not come back
 
@@ -68,8 +69,15 @@ def ran(folder: Path, names: tuple[str, ...], seed: int, first: int, last: int) 
 def fuzzed(folder: Path, names: tuple[str, ...], seed: int, count: int, first: int = 0) -> Tally:
     """So many broken files for each of the readers, whatever happens to the process that reads them."""
     lines, ended = ran(folder, names, seed, first, count)
-    counted = [line for line in lines if "reader" in line]
-    found = Tally(counted, [line["why"] for line in lines if "why" in line], [])
+    found = Tally([], [], [])
+    for line in lines:
+        reader, number, outcome = line["reader"], line["number"], line["outcome"]
+        if outcome in ("read", "refused"):
+            found.outcomes.append((reader, outcome))
+        elif outcome == "slow" and Path(READERS[reader].sample).suffix in apart.SUFFIXES:
+            found.crashed.append((reader, number))
+        else:
+            found.wrong.append(f"{reader} {seed} {number}: {line['why']}")
     if ended:
         return found
     name, _, number = (folder / CURRENT / "progress").read_text().partition("/")
@@ -106,8 +114,10 @@ def check(folder: Path, names: tuple[str, ...], count: int, seed: int) -> None:
     said = [as_users_read_it(folder, name, seed, number) for name, number in tally.crashed]
     seconds = time.monotonic() - began
     print(f"\n{count * len(names)} broken files for {len(names)} readers in {seconds:.0f} s, of which")
-    for line in tally.counts:
-        print(f"  {line['reader']:>14}: {line['read']} read, {line['refused']} refused")
+    counts = Counter(tally.outcomes)
+    for name in names:
+        print(f"  {name:>14}: {counts[name, 'read']} read, {counts[name, 'refused']} refused")
+    assert len(tally.outcomes) + len(tally.wrong) + len(tally.crashed) == count * len(names)
     for one, words in zip(tally.crashed, said, strict=True):
         print(f"  {one[0]} {one[1]}: crashed or hung its library; users see: {words[-90:]}")
     assert tally.wrong == []
