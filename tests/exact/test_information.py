@@ -4,13 +4,13 @@ import jax
 import numpy as np
 import pytest
 from scipy.optimize import brentq
-from scipy.stats import binom, norm
+from scipy.stats import binom, chi2, norm
 
 from exact.test_enumeration import enumerated
 from neuralmjp import ExactMJP, Panel, TimeSeries
 from neuralmjp.emissions import Categorical
 from neuralmjp.exact.fit import fit
-from neuralmjp.exact.information import observed_information
+from neuralmjp.exact.information import Absent, observed_information
 from neuralmjp.exact.model import Model
 from neuralmjp.mjp import simulate_states, stationary_distribution, timescales
 from neuralmjp.priors import FreeRates, ParametricRates
@@ -202,6 +202,14 @@ class TestUnidentified:
         found = fit(data, model, panel=Panel(), restarts=1, seed=0)
         information = observed_information(found)
         assert information.unidentified.tolist() == [False, False, True, True, False, False, True]
+
+
+def test_limits_of_absent_rates():
+    """Where the likelihood falls, by how much; where it never does, no limit, whatever the sign of zero."""
+    slope, curvature = np.array([-2.0, 0.0, -0.0, 0.0]), np.array([0.0, 8.0, 0.0, 0.0])
+    upper = Absent(np.arange(4), slope, curvature).upper
+    loss = chi2.isf(0.05, 1) / 2
+    np.testing.assert_allclose(upper, [loss / 2, np.sqrt(2 * loss / 8), np.inf, np.inf])
 
 
 def test_no_intervals_on_request():

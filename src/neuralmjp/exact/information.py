@@ -42,7 +42,7 @@ class Absent:
         """The rate at which the log-likelihood has fallen by what a 95 % interval allows; infinite if never."""
         with np.errstate(divide="ignore", invalid="ignore"):
             root = np.sqrt(self.slope**2 + 2 * self.curvature * ALLOWED_LOSS)
-            return np.where(self.curvature > 0, (root + self.slope) / self.curvature, ALLOWED_LOSS / -self.slope)
+            return np.where(self.curvature > 0, (root + self.slope) / self.curvature, ALLOWED_LOSS / abs(self.slope))
 
     def sample(self, n: int, rng: np.random.Generator) -> Float[np.ndarray, "sample rate"]:
         """Rates from that law, cut at ten times the upper limit where it is too flat to have a mean."""
