@@ -101,9 +101,10 @@ HEAD = """# Results
 This page is generated from the files in `results/` by `python results/page.py`; a test fails where they disagree.
 Every run counts, none was picked. "published" is what the paper prints; "paper's method" is the same model and
 training as implemented here, with the paper's learning rates and its two schedules against index collapse where
-emissions are Gaussian; "tilted" is the default of the neural engine; "exact limit" is maximum likelihood, which no
-method can surpass on the same data. Repeat any of it with the command below its tables. What ran on an H200 shared it
-with others, mostly two (CUDA MPS): three take about twice the seconds of one alone.
+emissions are Gaussian (but not yet in the line of alanine dipeptide); "tilted" is the default of the neural engine;
+"exact limit" is maximum likelihood, which no method can surpass on the same data. Repeat any of it with the command
+below its tables. What ran on an H200 shared it with others, mostly two (CUDA MPS): three take about twice the seconds
+of one alone.
 """
 
 
