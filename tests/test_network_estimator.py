@@ -282,3 +282,26 @@ def test_other_networks_are_recovered(network):
     off = np.log(fitted.constants / list(network.parameters.values())) / np.sqrt(fitted.log_covariance.diagonal())
     assert np.abs(off).max() < 4
     assert fitted.converged
+
+
+class TestStarts:
+    """One for all restarts, or one for each."""
+
+    def test_one_for_each_restart(self, network, data):
+        starts = [{"birth": 1.0, "death": 0.1}, {"birth": 4.0, "death": 0.4}]
+        still = {"learning_rate": 1e-9, "model_learning_rate": 1e-9, "polish": False}
+        changes = {"steps": 1, "round_steps": 1, "width": 4, "batch": 2, **still}
+        neural = NetworkMJP(network, engine="neural", start=starts, restarts=2, changes=changes, intervals=False)
+        trained = neural.train(data[:2])
+        for history, start in zip(trained.histories, starts, strict=True):
+            np.testing.assert_allclose(np.exp(history[0]["theta"]), list(start.values()), rtol=1e-4)
+
+    def test_as_many_as_restarts(self, network, data):
+        neural = NetworkMJP(network, engine="neural", start=[{"birth": 1.0, "death": 0.1}], restarts=2)
+        with pytest.raises(InputError, match="there are 1 starts for 2 restarts: give one for each"):
+            neural.train(data)
+
+    @pytest.mark.parametrize("engine", ["exact", "meanfield"])
+    def test_others_take_one(self, network, data, engine):
+        with pytest.raises(InputError, match="is for the neural engine; give one"):
+            NetworkMJP(network, engine=engine, start=[{"birth": 1.0, "death": 0.1}]).fit(data)

@@ -5,8 +5,10 @@ import json
 import numpy as np
 import pytest
 
+from neuralmjp import InputError
 from neuralmjp.experiments import ablations
 from neuralmjp.experiments.published_training import RATES, SCHEDULES, trained_as_published
+from neuralmjp.experiments.runs import chosen_of
 from neuralmjp.training.config import preset
 
 SHORT = {"width": 8, "batch": 4, "steps": 2, "round_steps": 1, "dynamics": (8,)}
@@ -36,6 +38,15 @@ def test_schedules_alone():
     assert trained_as_published("two-mode", {"steps": 60}, {}) == {"decay": 1.0, "steps": 60}
     alone = trained_as_published("two-mode", {"steps": 60}, {"fixed_spread": SCHEDULES["fixed_spread"]})
     assert 0 < alone["fixed_spread"] < 60
+
+
+def test_lines_are_chosen():
+    kinds = (ablations.ROWS, tuple(ablations.PARTS), tuple(ablations.SCHEDULED))
+    assert chosen_of(kinds, None) == [*kinds]
+    rows, parts, schedules = chosen_of(kinds, ["both", ablations.COLLAPSE, "curriculum"])
+    assert (rows, parts, schedules) == ((ablations.COLLAPSE,), kinds[1], ("curriculum", "both"))
+    with pytest.raises(InputError, match="no row 'bolth'"):
+        chosen_of(kinds, ["bolth"])
 
 
 @pytest.mark.slow  # ten programs are compiled

@@ -1,5 +1,6 @@
 """Reaction networks by mean fields: from what was found to the fitted network that people use."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from jaxtyping import Float
 from ..baselines.opper_sanguinetti import fit_mean_field
 from ..emissions.emission import Params
 from ..emissions.readings import Readings
+from ..errors import InputError
 from ..exact.lattice_fit import located
 from ..exact.lattice_start import crude_start
 from ..fitted_network import FittedNetwork
@@ -23,6 +25,7 @@ from ..training.coupled import CoupledTrained, train_coupled
 from ..training.run import Progress
 from .lattice import assemble_network
 
+Start = dict[str, float] | Sequence[dict[str, float]] | None  # of the constants; several: one for each restart
 N_GENERATED = 1000  # draws of the generator behind its intervals, as in the paper
 SCATTER = 0.5  # of the logarithms of constants between restarts
 
@@ -34,7 +37,7 @@ def train_network(
     *,
     config: Config,
     initial: str,
-    start: dict[str, float] | None,
+    start: Start,
     restarts: int,
     seed: int,
     progress: Progress = lambda *_: None,
@@ -43,15 +46,21 @@ def train_network(
 ) -> CoupledTrained:
     """Train a neural mean field from crude starting values, scattered for all restarts but the first."""
     logs, noise = crude_start(data, network.events(), readings)
-    if start is not None:
-        logs = np.log([start[name] for name in network.parameters])
     scatter = SCATTER * np.random.default_rng(seed).normal(size=(restarts, len(logs)))
     scatter[0] = 0.0
+    if isinstance(start, dict):
+        logs = np.log([start[name] for name in network.parameters])
+    elif start is not None:
+        if len(start) != restarts:
+            raise InputError(
+                f"there are {len(start)} starts for {restarts} restarts: give one for each, or one for all"
+            )
+        logs, scatter = np.log([[one[name] for name in network.parameters] for one in start]), 0 * scatter
     return train_coupled(
         data,
         network,
         readings,
-        [(logs + one, noise) for one in scatter],
+        [(one, noise) for one in logs + scatter],
         config=config,
         first=network.start if initial == "start" else None,
         seed=seed,

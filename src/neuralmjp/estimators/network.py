@@ -22,7 +22,7 @@ from ..timeseries import TimeSeries
 from ..training.config import Config, PosteriorName, Preset
 from ..training.coupled import CoupledTrained, coupled_preset
 from .choices import Choices
-from .coupled import fitted_by_networks, fitted_by_sweeps, train_network
+from .coupled import Start, fitted_by_networks, fitted_by_sweeps, train_network
 from .lattice import assemble_network
 
 Engine = Literal["auto", "exact", "neural", "meanfield"]
@@ -44,7 +44,8 @@ class NetworkMJP(Choices):
             are species, else as the network says.
         initial: "flat": at the first observation of a series every cell of the box is as likely; "start": at time 0
             all counts in the network's `start` are, as in its simulations.
-        start: constants to begin from, by name; moments of the data give them if not given.
+        start: constants to begin from, by name; moments of the data give them if not given. For the neural engine
+            also a list of such, one for each restart.
         restarts: starts of which the best is kept.
         seed: of random starts and networks.
         intervals: whether to compute them.
@@ -64,7 +65,7 @@ class NetworkMJP(Choices):
     noise_scale: float | None = None
     seen: Sequence[str] | None = None
     initial: str = "flat"
-    start: dict[str, float] | None = None
+    start: Start = None
     restarts: int = 1
     seed: int = 0
     intervals: bool = True
@@ -109,7 +110,7 @@ class NetworkMJP(Choices):
             self.network,
             readings,
             initial=self.initial,
-            start=self.start,
+            start=self.one_start(),
             restarts=self.restarts,
             seed=self.seed,
             progress=progress,
@@ -180,7 +181,7 @@ class NetworkMJP(Choices):
                 self.network,
                 readings,
                 initial=self.initial,
-                start=self.start,
+                start=self.one_start(),
                 tractable=self._affordable(data, readings),
                 seed=self.seed,
                 intervals=self.intervals,
@@ -190,6 +191,12 @@ class NetworkMJP(Choices):
         if self.intervals:
             progress("intervals", 1.0)
         return self.fitted(data, trained)
+
+    def one_start(self) -> dict[str, float] | None:
+        """The start of an engine that has no restarts."""
+        if self.start is None or isinstance(self.start, dict):
+            return self.start
+        raise InputError("a list of starts, one for each restart, is for the neural engine; give one")
 
     def _checked(self, data: TimeSeries) -> tuple[TimeSeries, Readings]:
         """What is read, if the network could have given it."""

@@ -18,7 +18,7 @@ from ..training.config import Preset
 from . import dfr
 from . import lotka_volterra as predators
 from .published_training import SCHEDULES, trained_as_published
-from .runs import Told, chosen_rows, reported, several, size_of, stopped
+from .runs import Told, chosen_of, reported, several, size_of, stopped
 from .state_methods import Runs, by_networks
 from .tables import Line, Number, Progress, Report, ResultTable, Row
 
@@ -93,22 +93,23 @@ def run(
         preset: "quick" or "paper".
         n_runs: per line; the preset's if None.
         seed: of the data and of the first run.
-        only: rows to run; all if None.
+        only: rows to run, and of the first two also lines (changes, schedules, data sets); all if None.
     """
     began, size = time.perf_counter(), size_of(SIZES, preset)
-    rows = chosen_rows(ROWS, only)
+    rows, parts, schedules, systems = chosen_of((ROWS, (*PARTS, TILTED), tuple(SCHEDULED), tuple(SYSTEMS)), only)
     runs = size.n_runs if n_runs is None else n_runs
     told = Told(
         progress,
-        (len(PARTS) + 1) * (RATCHET in rows)
-        + len(SYSTEMS) * len(SCHEDULED) * (COLLAPSE in rows)
-        + len(STARTS) * len(PRIORS) * (PRIOR in rows),
+        len(parts) * (RATCHET in rows)
+        + len(systems) * len(schedules) * (COLLAPSE in rows)
+        + len(PRIORS) * (PRIOR in rows),
     )
     tables, figures = [], {}
     if RATCHET in rows:
-        tables.append(ratchet_table(size, preset, runs, seed, told))
+        tables.append(ratchet_table(size, preset, runs, seed, told, parts))
     if COLLAPSE in rows:
-        tables.append(collapse_table(size, preset, size.n_collapse if n_runs is None else n_runs, seed, told))
+        again = size.n_collapse if n_runs is None else n_runs
+        tables.append(collapse_table(size, preset, again, seed, told, systems, schedules))
     if PRIOR in rows:
         followed = follow_priors(size, preset, seed, told)
         tables.append(prior_table(followed, size))
@@ -116,18 +117,19 @@ def run(
     return reported("ablations", preset, seed, runs, asdict(size), began, tuple(tables), figures)
 
 
-def ratchet_table(size: Size, preset: Preset, runs: int, seed: int, told: Told) -> ResultTable:
+def ratchet_table(size: Size, preset: Preset, runs: int, seed: int, told: Told, parts: Sequence[str]) -> ResultTable:
     """The paper's model without one of its parts, on the irregular grid."""
     data, test = dfr.data_of("irregular", dfr.Size(size.n_series, size.n_test, runs), seed)
     neural = partial(
         NeuralMJP, dfr.N_STATES, emission="categorical", prior=dfr.unknown_ratchet(), preset=preset, seed=seed
     )
     lines = []
-    for name, changes in PARTS.items():
-        estimator = neural(posterior="paper", changes={**size.paper, **changes}, restarts=runs)
+    for name in parts:
+        if name == TILTED:
+            estimator = neural(changes=size.tilted, restarts=runs)
+        else:
+            estimator = neural(posterior="paper", changes={**size.paper, **PARTS[name]}, restarts=runs)
         lines.append(dfr.by_networks(name, estimator, data, test, told.next(name)))
-    tilted = neural(changes=size.tilted, restarts=runs)
-    lines.append(dfr.by_networks(TILTED, tilted, data, test, told.next(TILTED)))
     return ResultTable(
         "The paper's method without one of its parts: flashing ratchet, irregular grid (truth: 1, 1, 1)",
         ("KL", "NLL", *dfr.PARAMETERS),
@@ -136,22 +138,24 @@ def ratchet_table(size: Size, preset: Preset, runs: int, seed: int, told: Told) 
     )
 
 
-def collapse_table(size: Size, preset: Preset, runs: int, seed: int, told: Told) -> ResultTable:
+def collapse_table(
+    size: Size, preset: Preset, runs: int, seed: int, told: Told, systems: Sequence[str], schedules: Sequence[str]
+) -> ResultTable:
     """Runs in which a state is lost, by the schedules that are meant to prevent it."""
     rows = []
-    for system, n_states in SYSTEMS.items():
+    for system in systems:
         data = paper_dataset(system, seed=seed).train.data
         lines = []
-        for name, schedules in SCHEDULED.items():
+        for name in schedules:
             estimator = NeuralMJP(
-                n_states,
+                SYSTEMS[system],
                 emission="gaussian",
                 posterior="paper",
                 preset=preset,
                 seed=seed,
                 restarts=runs,
                 intervals=False,
-                changes=trained_as_published(system, size.collapse, schedules),
+                changes=trained_as_published(system, size.collapse, SCHEDULED[name]),
             )
             found = by_networks(estimator, data, told.next(f"{system}, {name}"))
             lines.append(Line(name, _collapse(found), found.seconds, found.message))
@@ -186,20 +190,21 @@ def follow_priors(size: Size, preset: Preset, seed: int, told: Told) -> list[Fol
     data = predators.data_of("irregular", grids, seed)[0].train
     found = []
     for prior, changes in PRIORS.items():
-        for start in STARTS:
-            estimator = NetworkMJP(
-                lotka_volterra(),
-                engine="neural",
-                posterior="paper",
-                start={name: start * value for name, value in lotka_volterra().parameters.items()},
-                seed=seed,
-                preset=preset,
-                changes={**size.counts, **changes},
-                intervals=False,
-            )
-            trained = estimator.train(data, told.next(f"{prior}, from {start:g} times the truth"))
-            steps = np.array([row["step"] for row in trained.history], float)
-            constants = np.exp([row["theta"] for row in trained.history])
+        estimator = NetworkMJP(
+            lotka_volterra(),
+            engine="neural",
+            posterior="paper",
+            start=[{name: times * x for name, x in lotka_volterra().parameters.items()} for times in STARTS],
+            restarts=len(STARTS),
+            seed=seed,
+            preset=preset,
+            changes={**size.counts, **changes},
+            intervals=False,
+        )
+        trained = estimator.train(data, told.next(prior))
+        for start, history in zip(STARTS, trained.histories, strict=True):
+            steps = np.array([row["step"] for row in history], float)
+            constants = np.exp([row["theta"] for row in history])
             found.append(Followed(prior, start, steps, constants, trained.seconds))
     return found
 

@@ -179,7 +179,7 @@ def swept(estimator: NetworkMJP, data: TimeSeries, progress: Progress) -> MeanFi
     """The engine "meanfield" of the same assumptions, with what it knows beside constants."""
     data, readings = estimator.observed(data)
     return fit_mean_field(
-        data, estimator.network, readings, start=estimator.start, intervals=estimator.intervals, progress=progress
+        data, estimator.network, readings, start=estimator.one_start(), intervals=estimator.intervals, progress=progress
     )
 
 

@@ -36,10 +36,15 @@ def chosen_rows(rows: Sequence[str], only: Sequence[str] | None) -> tuple[str, .
 def chosen(
     rows: Sequence[str], methods: Sequence[str], only: Sequence[str] | None
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Rows and methods that are asked for, in an experiment's own order; all of a kind where none of it is named."""
-    named = chosen_rows((*rows, *methods), only)
-    kept = [tuple(name for name in some if name in named) for some in (rows, methods)]
-    return kept[0] or tuple(rows), kept[1] or tuple(methods)
+    """Rows and methods that are asked for; see `chosen_of`."""
+    some, others = chosen_of((rows, methods), only)
+    return some, others
+
+
+def chosen_of(kinds: Sequence[Sequence[str]], only: Sequence[str] | None) -> list[tuple[str, ...]]:
+    """What is asked for of several kinds, in an experiment's own order; all of a kind where none of it is named."""
+    named = chosen_rows([name for kind in kinds for name in kind], only)
+    return [tuple(name for name in kind if name in named) or tuple(kind) for kind in kinds]
 
 
 def stopped(changes: dict[str, Any]) -> str:
