@@ -188,9 +188,13 @@ def joined(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
             known = lines.setdefault(line["method"], line)
             if one["name"] == SUM and known is not line:
                 lines[line["method"]] = added(known, line)
-            elif known["numbers"] != line["numbers"]:
+            elif as_shown(known) != as_shown(line):
                 raise ValueError(f"{one['name']}, {line['method']}: two files, and they differ")
     return [{"name": name, "lines": list(lines.values())} for name, lines in by_name.items()]
+
+
+def as_shown(line: dict[str, Any]) -> dict[str, str]:
+    return {name: shown(number) for name, number in line["numbers"].items()}
 
 
 def added(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
