@@ -95,6 +95,7 @@ dipeptide stands a Markov state model of the same frames (lag 20 ps, 150 cluster
 clusters or a third trajectory its third timescale is 0.034 to 0.045 ns); the published numbers are of another
 trajectory. "-": not measured, or not for this truth.
 """
+TOOK = "seconds"  # of all runs of a line together
 SUM = "all together"  # a row that adds up the others
 HEAD = """# Results
 
@@ -102,9 +103,9 @@ This page is generated from the files in `results/` by `python results/page.py`;
 Every run counts, none was picked. "published" is what the paper prints; "paper's method" is the same model and
 training as implemented here, with the paper's learning rates and its two schedules against index collapse where
 emissions are Gaussian (but not yet in the line of alanine dipeptide); "tilted" is the default of the neural engine;
-"exact limit" is maximum likelihood, which no method can surpass on the same data. Repeat any of it with the command
-below its tables. What ran on an H200 shared it with others, mostly two (CUDA MPS): three take about twice the seconds
-of one alone.
+"exact limit" is maximum likelihood, which no method can surpass on the same data. Seconds are those of all fits behind
+a line, side by side where they are runs on the same data. Repeat any of it with the command below its tables. What
+ran on an H200 shared it with others, mostly two (CUDA MPS): three take about twice the seconds of one alone.
 """
 
 
@@ -170,13 +171,22 @@ def by_title(own: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
 
 def table(parts: list[dict[str, Any]]) -> str:
     columns = list(dict.fromkeys(name for one in parts for name in one["columns"]))
-    lines = [f"**{parts[0]['title']}**\n", row(["", "", *columns]), row(["---"] * (len(columns) + 2))]
-    for each in joined([each for one in parts for each in one["rows"]]):
+    rows = joined([each for one in parts for each in one["rows"]])
+    took = [TOOK] if any(line.get("seconds") for each in rows for line in each["lines"]) and TOOK not in columns else []
+    lines = [f"**{parts[0]['title']}**\n", row(["", "", *columns, *took])]
+    lines.append(row(["---"] * (2 + len(columns) + len(took))))
+    for each in rows:
         for k, line in enumerate(each["lines"]):
             cells = [shown(line["numbers"].get(name)) for name in columns]
+            cells += [seconds_of(line) for _ in took]
             lines.append(row([each["name"] if k == 0 else "", line["method"], *cells]))
     notes = dict.fromkeys(one["note"] for one in parts)
     return "\n".join([*lines, "", *(f"{note}.\n" for note in notes)])
+
+
+def seconds_of(line: dict[str, Any]) -> str:
+    seconds = line.get("seconds")
+    return "" if seconds is None else f"{seconds:.0f}" if seconds >= 10 else f"{seconds:.1f}"
 
 
 def joined(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -216,7 +226,7 @@ def shown(number: dict[str, Any] | None) -> str:
     if sd is None and mean == round(mean):
         return f"{mean:.0f}"
     size = max(abs(mean), 0 if sd is None else sd)
-    digits = 0 if size >= 1000 else 1 if size >= 100 else 2 if size >= 10 else 3 if size >= 0.1 else 4
+    digits = next((k for k, least in enumerate((1000, 100, 10, 0.1, 0.01, 0.001)) if size >= least), 6)
     return f"{mean:.{digits}f}" + ("" if sd is None else f" ±{sd:.{digits}f}")
 
 
