@@ -48,8 +48,10 @@ class Cluster:
         try:
             while not ready.is_empty():
                 batch = ready.next_batch(block=False)
-                for future, result in batch:
-                    yield names.pop(future), self._end(future, result)
+                ends = [(names.pop(future), self._end(future, result)) for future, result in batch]
+                for future, _ in batch:
+                    future.release()  # or a worker that dies now would have it worked out again
+                yield from ends
                 if time.monotonic() - counted > COUNT and client.status == "running":
                     counted = time.monotonic()
                     with suppress(OSError):
