@@ -283,7 +283,8 @@ def reproduce(
     experiment: Annotated[
         str,
         typer.Argument(
-            metavar="EXPERIMENT", help="dfr, ion-channel, lotka-volterra, adp, brownian-folding or two-mode."
+            metavar="EXPERIMENT",
+            help="dfr, ion-channel, lotka-volterra, adp, brownian-folding, two-mode, ablations or timing.",
         ),
     ],
     preset: Annotated[
@@ -293,22 +294,18 @@ def reproduce(
         int | None, typer.Option("--seeds", metavar="N", min=1, help="Runs per row; default 1, or 5 as published.")
     ] = None,
     seed: given.Seed = 0,
-    json_file: Annotated[
-        Path | None, typer.Option("--json", metavar="FILE", help="Write every number, seconds and device as JSON.")
-    ] = None,
-    out: Annotated[
-        Path | None, typer.Option("--out", metavar="DIR", help="Draw the paper's figures into this folder.")
-    ] = None,
+    json_file: given.Numbers = None,
+    out: given.Figures = None,
     only: given.OnlyRows = None,
     data: given.MeasuredData = None,
+    keep: given.Checkpoints = None,
 ) -> None:
     """Run an experiment of the paper again and print its tables beside ours."""
     from .commands import reproduce as command
 
     rows = None if only is None else [row.strip() for row in only.split(",")]
-    command.run(
-        experiment, preset=preset.value, n_runs=seeds, seed=seed, json_file=json_file, out=out, only=rows, data=data
-    )
+    chosen = {"json_file": json_file, "out": out, "only": rows, "data": data, "keep": keep}
+    command.run(experiment, preset=preset.value, n_runs=seeds, seed=seed, **chosen)
 
 
 @app.command()

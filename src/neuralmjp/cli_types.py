@@ -135,6 +135,16 @@ Thin = Annotated[
 OnlyRows = Annotated[
     str | None, typer.Option("--only", metavar="ROWS", help="Only these rows and methods: irregular,tilted.")
 ]
+Numbers = Annotated[
+    Path | None, typer.Option("--json", metavar="FILE", help="Write every number, seconds and device as JSON.")
+]
+Figures = Annotated[
+    Path | None, typer.Option("--out", metavar="DIR", help="Draw the paper's figures into this folder.")
+]
+Checkpoints = Annotated[
+    Path | None,
+    typer.Option("--keep", metavar="DIR", help="Keep neural fits here: the same command goes on if it was broken off."),
+]
 MeasuredData = Annotated[
     Path | None,
     typer.Option(

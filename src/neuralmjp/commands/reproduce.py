@@ -12,6 +12,7 @@ from rich.text import Text
 
 from ..errors import InputError
 from ..experiments import MEASURED, Report, named
+from ..experiments.runs import Kept
 from ..experiments.tables import ResultTable
 from ..fitted_files import plain, versions
 from ..systems.system import randomness
@@ -29,6 +30,7 @@ def run(
     out: Path | None = None,
     only: list[str] | None = None,
     data: Path | None = None,
+    keep: Path | None = None,
 ) -> None:
     chosen = named(experiment)
     if data is not None and experiment not in MEASURED:
@@ -38,7 +40,8 @@ def run(
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)  # before the work, not after it
     with progress_display() as progress:
-        report = chosen(preset, n_runs, seed, progress, only, **measured)
+        kept = progress if keep is None else Kept(progress, keep)
+        report = chosen(preset, n_runs, seed, kept, only, **measured)
     show(report)
     if json_file is not None:
         again = command(experiment, preset, n_runs, seed, only, data)

@@ -18,7 +18,7 @@ from ..training.config import Preset
 from . import dfr
 from . import lotka_volterra as predators
 from .published_training import SCHEDULES, trained_as_published
-from .runs import Told, chosen_of, reported, several, size_of, stopped
+from .runs import Told, chosen_of, place_of, reported, several, size_of, stopped
 from .state_methods import Runs, by_networks
 from .tables import Line, Number, Progress, Report, ResultTable, Row
 
@@ -201,7 +201,8 @@ def follow_priors(size: Size, preset: Preset, seed: int, told: Told) -> list[Fol
             changes={**size.counts, **changes},
             intervals=False,
         )
-        trained = estimator.train(data, told.next(prior))
+        progress = told.next(prior)
+        trained = estimator.train(data, progress, **place_of(progress))
         for start, history in zip(STARTS, trained.histories, strict=True):
             steps = np.array([row["step"] for row in history], float)
             constants = np.exp([row["theta"] for row in history])

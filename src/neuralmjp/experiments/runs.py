@@ -1,8 +1,10 @@
 """What experiments have in common: several runs of a method as numbers of a table, and how far all of them are."""
 
+import re
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeVar
 
 import jax
@@ -101,6 +103,26 @@ def reported(
     )
 
 
+@dataclass(frozen=True)
+class Kept:
+    """Progress of work that leaves checkpoints in a folder, from which it goes on if it was broken off."""
+
+    tell: Progress
+    folder: Path
+
+    def __call__(self, stage: str, share: float) -> None:
+        self.tell(stage, share)
+
+    def part(self, name: str, tell: Progress) -> "Kept":
+        """Of one fit, in a folder of its own."""
+        return Kept(tell, self.folder / re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-"))
+
+
+def place_of(progress: Progress) -> dict[str, Any]:
+    """Where a neural fit keeps its checkpoints, if it does: what `train` and `fit` take."""
+    return {"folder": progress.folder, "resume": True} if isinstance(progress, Kept) else {}
+
+
 @dataclass
 class Told:
     """Progress of one fit as part of the progress of all."""
@@ -112,4 +134,8 @@ class Told:
     def next(self, what: str) -> Progress:
         before, self.begun = self.begun, self.begun + 1
         self.progress(what, before / self.n_fits)
-        return lambda stage, share: self.progress(f"{what}: {stage}", (before + min(share, 1.0)) / self.n_fits)
+
+        def tell(stage: str, share: float) -> None:
+            self.progress(f"{what}: {stage}", (before + min(share, 1.0)) / self.n_fits)
+
+        return self.progress.part(what, tell) if isinstance(self.progress, Kept) else tell

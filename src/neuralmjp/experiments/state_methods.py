@@ -14,7 +14,7 @@ from ..fitted import FittedMJP
 from ..mjp.interval import Interval
 from ..timeseries import TimeSeries
 from ..training.trained import VISITED, alone
-from .runs import columns_over_runs
+from .runs import columns_over_runs, place_of
 from .tables import Line, Progress
 
 KOEHS_HERE = "Koehs (as here)"
@@ -49,15 +49,18 @@ class Runs:
 
 def by_networks(estimator: NeuralMJP, data: TimeSeries, progress: Progress) -> Runs:
     """The neural engine, its restarts as runs that go side by side."""
-    trained = estimator.train(data, progress)
+    trained = estimator.train(data, progress, **place_of(progress))
     models = tuple(estimator.fitted(data, alone(trained, k)) for k in range(len(trained.restarts)))
     return Runs(models, trained.seconds, trained.message, (data,) * len(models))
 
 
 def over_data(estimator: ExactMJP | NeuralMJP, data: Sequence[TimeSeries], progress: Callable[[int], Progress]) -> Runs:
     """One fit to each of several data sets."""
-    models = tuple(estimator.fit(one, progress(k)) for k, one in enumerate(data))
-    return Runs(models, sum(one.seconds for one in models), models[-1].message, tuple(data))
+    models = []
+    for k, one in enumerate(data):
+        tell = progress(k)
+        models.append(estimator.fit(one, tell, **(place_of(tell) if isinstance(estimator, NeuralMJP) else {})))
+    return Runs(tuple(models), sum(one.seconds for one in models), models[-1].message, tuple(data))
 
 
 def by_koehs(data: Sequence[TimeSeries], n_states: int, progress: Callable[[int], Progress], substeps: int = 4) -> Runs:
