@@ -9,6 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
+from .errors import InputError
+
 
 class Grid(StrEnum):
     """Kinds of observation times."""
@@ -132,11 +134,23 @@ ThinFit = Annotated[
 Thin = Annotated[
     int, typer.Option("--thin", metavar="N", min=1, help="Fit to every N-th observation of each series alone.")
 ]
+
+
+def in_a_folder(file: Path | None) -> Path | None:
+    """Refused before the work, not after it."""
+    if file is not None and not file.absolute().parent.is_dir():
+        raise InputError(f"{file}: there is no folder {file.parent}; make it first")
+    return file
+
+
 OnlyRows = Annotated[
     str | None, typer.Option("--only", metavar="ROWS", help="Only these rows and methods: irregular,tilted.")
 ]
 Numbers = Annotated[
-    Path | None, typer.Option("--json", metavar="FILE", help="Write every number, seconds and device as JSON.")
+    Path | None,
+    typer.Option(
+        "--json", metavar="FILE", callback=in_a_folder, help="Write every number, seconds and device as JSON."
+    ),
 ]
 Figures = Annotated[
     Path | None, typer.Option("--out", metavar="DIR", help="Draw the paper's figures into this folder.")
@@ -225,8 +239,12 @@ FitFolder = Annotated[
     Path | None,
     typer.Option("--out", metavar="DIR", help="Folder for the fitted model; neural: also checkpoint, history.csv."),
 ]
-JsonFile = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the result as JSON.")]
-SummaryFile = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Also write the summary as JSON.")]
+JsonFile = Annotated[
+    Path | None, typer.Option("--json", metavar="FILE", callback=in_a_folder, help="Write the result as JSON.")
+]
+SummaryFile = Annotated[
+    Path | None, typer.Option("--json", metavar="FILE", callback=in_a_folder, help="Also write the summary as JSON.")
+]
 FetchOut = Annotated[Path, typer.Option("--out", metavar="FILE", help="Where to write: .npz.")]
 Nanoseconds = Annotated[
     float | None,

@@ -100,6 +100,17 @@ def test_verdict(world):
     assert findings_of(lost)[0].words == "Not converged: stopped too early."
 
 
+def test_a_state_that_is_never_left_is_no_fault():
+    """In the end all are there; that says nothing of how often the others are visited."""
+    times = np.tile(np.arange(6.0), (20, 1))
+    states = np.minimum(np.arange(6) // np.arange(1, 21)[:, None], 2)
+    chain = [[0, 1, 0], [0, 0, 1], [0, 0, 0]]
+    fitted = ExactMJP(3, emission="categorical", mask=chain).fit(TimeSeries.from_arrays(times, states))
+    words = [one.words for one in findings_of(fitted)]
+    assert "State 2 is never left, as the mask says: in the end all are there." in words
+    assert not any("never visited" in word for word in words)
+
+
 def test_dwell_times_are_of_whole_visits(world):
     data, fitted = world
     decoded = fitted.decode(data)

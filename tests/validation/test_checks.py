@@ -10,6 +10,7 @@ from neuralmjp import ExactMJP, InputError, TimeSeries, mjp
 from neuralmjp.mjp import Interval
 from neuralmjp.validation import (
     chapman_kolmogorov,
+    coverage,
     implied_timescales,
     pearson,
     plateau,
@@ -177,3 +178,19 @@ def test_what_cannot_be_checked_is_said():
     for check in (predictive, chapman_kolmogorov, pearson):
         with pytest.raises(InputError, match=r"49 simulations cannot reject a model.* at least 50"):
             check(fitted, data, simulations=49)
+
+
+def test_data_that_never_change():
+    """Nothing to compare: no check fails, and the fit says that it made the states up."""
+    data = TimeSeries.from_arrays(np.arange(60.0), np.full(60, 5.0))
+    fitted = ExactMJP(2).fit(data)
+    assert "the values never change: no jump can be seen, and the states are made up" in fitted.warnings
+    told = [*predictive(fitted, data, simulations=50).verdicts, coverage(fitted, data).verdict]
+    assert not any(one.passed is False for one in told)
+    assert not any("nan" in one.sentence for one in told)
+
+
+def test_a_band_where_nothing_is_known():
+    nothing = band(np.full((2, 3), np.nan), np.full((60, 2, 3), np.nan))
+    assert nothing.p_value == 1.0
+    assert np.isnan(nothing.lower).all()

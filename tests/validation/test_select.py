@@ -16,6 +16,13 @@ def levels(n_states, seed, apart=3.0, n=4000):
     return channel((rates * (1 - np.eye(n_states)), apart * np.arange(n_states)), n=n, seed=seed)
 
 
+def test_nothing_is_said_of_what_was_not_tried():
+    found = select(levels(3, 0, n=1500), (2, 3), folds=2, restarts=2, emission="gaussian")
+    assert found.n_states == 3
+    assert "after" not in found.why
+    assert "further" not in found.why
+
+
 def test_three_levels():
     found = select(levels(3, 0, n=1500), (2, 3, 4), folds=2, restarts=2, emission="gaussian")
     assert found.n_states == 3

@@ -97,6 +97,8 @@ def run(
         raise InputError(
             "say how many hidden states there are with --states K, or name a reaction network with --prior"
         )
+    if n_states < 2:
+        raise InputError(f"a process that jumps has at least 2 states, --states is {n_states}")
     if engine != "neural":
         refuse_training(training, engine == "auto")
     need_folder(training, out)

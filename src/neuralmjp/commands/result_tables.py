@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from ..emissions import Categorical
 from ..errors import InputError
 from ..fitted import FittedMJP
 from ..mjp import Interval
@@ -22,6 +23,11 @@ def show(fitted: FittedMJP, path: Path, *, bound_of: str = "") -> None:
         f"{fitted.seconds:.1f} s",
         soft_wrap=True,
     )
+    emission = fitted.emission
+    labels = emission.labels if isinstance(emission, Categorical) else ()
+    if len(labels) == fitted.n_states and labels != tuple(range(fitted.n_states)):
+        pairs = ", ".join(f"{k} is {label:g}" for k, label in enumerate(labels))
+        screen.print(f"states are counted from 0, in the order of the data's labels: {pairs}", soft_wrap=True)
     screen.print(f"{fitted.message}", soft_wrap=True)
     screen.print(_likelihood(fitted, bound_of), soft_wrap=True)
     known = fitted.uncertainty != "none"

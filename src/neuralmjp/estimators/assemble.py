@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float
 
 from ..emissions.clipped import clipping_told
 from ..exact.evidence import Panel
@@ -34,6 +35,7 @@ def assemble(found: ExactFit, data: TimeSeries, *, panel: Panel, seed: int, inte
         "intervals": intervals_of(counted, information),
         "uncertainty": uncertainty_of(counted) if information else "none",
         "warnings": (
+            *steadiness_told(data.values),
             *clipping_told(found.model.emission, data.values),
             *warnings_of(counted, information),
             *slowness_told(found.restarts, found.slowest, data.time_unit),
@@ -44,6 +46,13 @@ def assemble(found: ExactFit, data: TimeSeries, *, panel: Panel, seed: int, inte
         "restart_timescales": tuple(float(value) for value in found.slowest),
     }
     return FittedMJP(**{**known, **more})
+
+
+def steadiness_told(values: Float[np.ndarray, "row feature"]) -> tuple[str, ...]:
+    """Of values that are all the same, whatever else is said of the fit."""
+    seen = [column[~np.isnan(column)] for column in values.T]
+    same = all((column == column[0]).all() for column in seen if len(column))
+    return ("the values never change: no jump can be seen, and the states are made up",) if same else ()
 
 
 def numbers_by_em(found: ExactFit) -> int:

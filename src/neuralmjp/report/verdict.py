@@ -26,8 +26,11 @@ def findings_of(fitted: FittedMJP) -> list[Finding]:
     ended = fitted.message if fitted.converged else f"not converged: {fitted.message}"
     found = [Finding(fitted.converged, f"{ended[:1].upper()}{ended[1:]}.")]
     law = np.asarray(fitted.stationary_distribution.mean)
-    rare = np.flatnonzero(law < VISITED)
-    if len(rare):
+    rare, last = np.flatnonzero(law < VISITED), np.flatnonzero(~fitted.model.rate_model.allowed.any(1))
+    if len(last):  # where all end says nothing of the way there; what is never visited is among the warnings
+        names = ", ".join(map(str, last))
+        found.append(Finding(True, f"State {names} is never left, as the mask says: in the end all are there."))
+    elif len(rare):
         names = ", ".join(map(str, rare))
         found.append(Finding(False, f"State {names} is as good as never visited: try fewer states."))
     else:

@@ -24,7 +24,7 @@ def require_same(known: dict[str, Any], now: dict[str, Any], folder: Path) -> No
 def _told(known: Any, now: Any) -> str:
     """`width 8, now 16; steps 100, now 200`: by the names of what differs, where it has some."""
     found = _differences("", known, now)
-    shown = [f"{name} {_short(old)}, now {_short(new)}".strip() for name, old, new in found[:MOST]]
+    shown = ["{} {}, now {}".format(name, *_short(old, new)).strip() for name, old, new in found[:MOST]]
     return "; ".join([*shown, *([f"and {len(found) - MOST} more"] if len(found) > MOST else [])])
 
 
@@ -38,6 +38,11 @@ def _differences(name: str, known: Any, now: Any) -> list[tuple[str, Any, Any]]:
     return found
 
 
-def _short(value: Any) -> str:
-    text = value if isinstance(value, str) else json.dumps(value)
-    return text if len(text) <= LONGEST else f"{text[:12]}...{text[-12:]}"
+def _short(*values: Any) -> list[str]:
+    """As text; where that is long, what stands around the first difference."""
+    texts = [value if isinstance(value, str) else json.dumps(value) for value in values]
+    if max(map(len, texts)) <= LONGEST:
+        return texts
+    same = next((k for k, pair in enumerate(zip(*texts, strict=False)) if len(set(pair)) > 1), 0)
+    first = max(same - LONGEST // 3, 0)
+    return [f"{'...' * (first > 0)}{text[first : first + LONGEST]}..." for text in texts]

@@ -71,7 +71,8 @@ def coverage(
     seen = pieces.values[rows.ravel()]
     inside = np.where(np.isnan(seen), np.nan, (seen >= law.lower) & (seen <= law.upper))
     each = np.nanmean(inside.reshape(len(pieces), -1), axis=1)
-    error = float(each.std(ddof=1) / np.sqrt(len(each))) if len(each) > 1 else np.nan
+    alone = np.sqrt(MEANT * (1 - MEANT) / max(np.isfinite(inside).sum(), 1))  # as if steps were independent
+    error = float(each.std(ddof=1) / np.sqrt(len(each)) if len(each) > 1 else alone)
     shape = (len(pieces), horizon, -1)
     off = accuracy(law.mean.reshape(shape), seen.reshape(shape))
     return Coverage(np.nanmean(inside.reshape(shape), axis=(0, 2)), len(pieces), error, off)

@@ -120,8 +120,10 @@ def _why(made: Selection) -> str:
     if place > 0:
         gain = total[place] - max(total[:place])
         rise = f"held-out likelihood rises by {gain:.4g} nats ({gain * each:.2g} per observation) up to {n}"
-        more = " and no further" if place + 1 < len(every) and max(total[place + 1 :]) <= total[place] else ""
-        more = more or (" and by no more than its error after" if made.by["held-out likelihood"] == n else "")
+        more = ""  # of what was tried
+        if place + 1 < len(every):
+            within = " and by no more than its error after" if made.by["held-out likelihood"] == n else ""
+            more = " and no further" if max(total[place + 1 :]) <= total[place] else within
     else:
         rise = f"no larger number of states foresees held-out data better than {n}"
         more = " by more than its error" if max(total) > total[0] else ""

@@ -61,9 +61,10 @@ def band(observed: Float[np.ndarray, "curve place"], simulated: Float[np.ndarray
     tail = (1 - LEVEL) / 2
     lower, median, upper, centre, spread = (np.full(observed.shape, np.nan) for _ in range(5))
     known = (~np.isnan(simulated)).sum(0) > 1
-    some = simulated[:, known]
-    lower[known], median[known], upper[known] = np.nanquantile(some, [tail, 0.5, 1 - tail], axis=0)
-    centre[known], spread[known] = np.nanmean(some, axis=0), np.nanstd(some, axis=0, ddof=1)
+    if known.any():
+        some = simulated[:, known]
+        lower[known], median[known], upper[known] = np.nanquantile(some, [tail, 0.5, 1 - tail], axis=0)
+        centre[known], spread[known] = np.nanmean(some, axis=0), np.nanstd(some, axis=0, ddof=1)
     spread = np.maximum(spread, NARROWEST)
 
     def furthest(deviations: np.ndarray) -> float:
