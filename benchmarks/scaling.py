@@ -70,6 +70,12 @@ def neural(
     return {"ms": 1000 * float(taken.min()) / steps, "compile": marks[0] - began, "gib": peak_gigabytes()}
 
 
+def kept(bench: Benchmark, run: dict[str, Any]) -> None:
+    """Every point is on disk as soon as it is measured."""
+    bench.results.setdefault("runs", []).append(run)
+    bench.write()
+
+
 def grown(bench: Benchmark, engine: str, axes: dict[str, tuple[int, ...]], rounds: int) -> list[dict[str, Any]]:
     """One axis after the other, the others as they are at the point."""
     runs = []
@@ -82,8 +88,7 @@ def grown(bench: Benchmark, engine: str, axes: dict[str, tuple[int, ...]], round
                 size["series"] = 2 * max(values)
             one = fresh("scaling", engine, **size, rounds=rounds)
             runs.append({"engine": engine, "axis": axis, "value": value, **one})
-            bench.results["runs"] = [*bench.results.get("runs", []), runs[-1]]
-            bench.write()
+            kept(bench, runs[-1])
             print(f"{engine}, {axis} {value}: {one['ms']:.3g} ms, {one['gib']:.2f} GiB", flush=True)
     return runs
 
@@ -97,8 +102,7 @@ def over_devices(bench: Benchmark, rounds: int) -> list[dict[str, Any]]:
             os.environ["XLA_FLAGS"] = f"--xla_force_host_platform_device_count={n}"
             one = fresh("scaling", "neural", **size, batch=batch, mesh=n, rounds=rounds)
             runs.append({"engine": "devices", "axis": "devices", "value": n, "turn": turn, **one})
-            bench.results["runs"] = [*bench.results.get("runs", []), runs[-1]]
-            bench.write()
+            kept(bench, runs[-1])
             print(f"{n} devices, batch {batch}: {one['ms']:.3g} ms, {one['gib']:.2f} GiB", flush=True)
     del os.environ["XLA_FLAGS"]
     return runs
@@ -112,8 +116,7 @@ def on_card(bench: Benchmark, rounds: int) -> list[dict[str, Any]]:
         for batch in batches:
             one = fresh("scaling", "neural", **size, batch=batch, preset=preset, rounds=4 * rounds)
             runs.append({"engine": f"neural, {preset}", "axis": "batch", "value": batch, **one})
-            bench.results["runs"] = [*bench.results.get("runs", []), runs[-1]]
-            bench.write()
+            kept(bench, runs[-1])
             print(
                 f"{preset} networks, batch {batch}: {one['ms']:.3g} ms, compiled in {one['compile']:.0f} s", flush=True
             )

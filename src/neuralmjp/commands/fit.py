@@ -8,6 +8,7 @@ import numpy as np
 from .. import systems
 from ..errors import InputError
 from ..estimators import ExactMJP, NeuralMJP
+from ..estimators.assumptions import require_states
 from ..exact.evidence import Panel
 from ..fitted_files import summary
 from ..preprocess import thinned
@@ -97,8 +98,7 @@ def run(
         raise InputError(
             "say how many hidden states there are with --states K, or name a reaction network with --prior"
         )
-    if n_states < 2:
-        raise InputError(f"a process that jumps has at least 2 states, --states is {n_states}")
+    require_states(n_states)  # before anything is said of an engine
     if engine != "neural":
         refuse_training(training, engine == "auto")
     need_folder(training, out)

@@ -12,6 +12,7 @@ from ..digests import digest_of
 from ..ensembles import Kept, Place, Progress, opened, run_each
 from ..ensembles.places import cores
 from ..errors import InputError
+from ..estimators.assumptions import require_states
 from ..timeseries import TimeSeries
 from .answer import Answer
 from .apart import Apart, fitted_apart
@@ -111,8 +112,7 @@ def _check(
         raise InputError("a method is named twice")
     if not 0 <= held_out < 1:
         raise InputError(f"the share that is held out lies between 0 and 1, got {held_out:g}")
-    if n_states < 2:
-        raise InputError(f"a process that jumps has at least 2 states, got {n_states}")
+    require_states(n_states)
     if truth is not None and truth.shape != (data.n_observations,):
         raise InputError(
             f"the truth has {len(truth)} rows, the data {data.n_observations}: one state for each is needed"

@@ -23,6 +23,12 @@ from .choices import Choices
 NOTHING_SPECIAL = Panel()
 
 
+def require_states(n: int) -> None:
+    """Raise unless there is something to jump between."""
+    if n < 2:
+        raise InputError(f"a process that jumps has at least 2 states, got {n}")
+
+
 @dataclass
 class Assumptions(Choices):
     """Choices that all engines share.
@@ -57,8 +63,7 @@ class Assumptions(Choices):
 
     def model(self, data: TimeSeries) -> Model:
         """What is assumed, spelled out for these data."""
-        if self.n_states < 2:
-            raise InputError(f"a process that jumps has at least 2 states, got {self.n_states}")
+        require_states(self.n_states)
         emission = self.emission
         if isinstance(emission, str):
             ignore = tuple(float(label) for label in self.panel.censored)

@@ -37,11 +37,10 @@ PARTS: dict[str, dict[str, Any]] = {
     "no sampling": {"reconstruction": "expectation"},
 }
 TILTED = "tilted posterior"
-ALONE = {name: {name: value} for name, value in SCHEDULES.items()}
 SCHEDULED: dict[str, dict[str, Any]] = {
     "no schedule": {},
-    "curriculum": ALONE["curriculum"],
-    "fixed spread": ALONE["fixed_spread"],
+    "curriculum": {"curriculum": SCHEDULES["curriculum"]},
+    "fixed spread": {"fixed_spread": SCHEDULES["fixed_spread"]},
     "both": SCHEDULES,
 }
 SYSTEMS = {"two-mode": 2, "ion-channel-one-second": 3}  # data set: states
@@ -75,7 +74,7 @@ SIZES = {
         tilted={"steps": 200},
         counts={**SHORT, "batch": 16, "quadrature": 16},
     ),
-    # What collapses has done so before the schedules end, after 8000 steps.
+    # A thousand steps more than the schedules take.
     "paper": Size(4480, 260, 5, 10, collapse={"steps": 9000}, counts={"steps": 6000}),
 }
 

@@ -35,7 +35,6 @@ ALONE = (".abf", ".npz")  # a current alone
 class Recording:
     """A current, and how many channels were open, where that is known."""
 
-    name: str
     data: TimeSeries
     opened: Int[np.ndarray, "row"] | None
 
@@ -44,23 +43,28 @@ class Recording:
         """One for each number of open channels; a single channel where nothing is known."""
         return 2 if self.opened is None else int(self.opened.max()) + 1
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Without the share that is read right, where nobody knows it."""
+        return COLUMNS[:-1] if self.opened is None else COLUMNS
 
-def recordings_of(folder: Path) -> dict[str, Recording]:
+
+def recordings_of(folder: Path) -> dict[str, Path]:
     """Every table, and every file of a format that says its times, by name."""
     files = sorted(file for file in folder.iterdir() if file.suffix in (".csv", *ALONE))
     if not files:
         raise InputError(
             f"{folder}: it holds no recording, neither .csv (time, current, open channels) nor {', '.join(ALONE)}"
         )
-    return {file.stem: read(file) for file in files}
+    return {file.stem: file for file in files}
 
 
 def read(file: Path) -> Recording:
     if file.suffix in ALONE:
-        return Recording(file.stem, io.read(file), None)
+        return Recording(io.read(file), None)
     whole = io.read(file, header=False, time=0, values=[1, 2], time_unit="s")
     current = TimeSeries.from_arrays(whole.times, whole.values[:, 0], time_unit="s", value_names=("current",))
-    return Recording(file.stem, current, whole.values[:, 1].astype(int))
+    return Recording(current, whole.values[:, 1].astype(int))
 
 
 def tables_of(
@@ -74,11 +78,11 @@ def tables_of(
     only: Sequence[str] | None,
 ) -> tuple[ResultTable, ...]:
     """Each recording by all methods, as many states as there are levels."""
-    known = recordings_of(folder)
-    names, methods = chosen(tuple(known), METHODS, only)
+    files = recordings_of(folder)
+    names, methods = chosen(tuple(files), METHODS, only)
     progress, rows = told(len(names) * len(methods)), []
     for name in names:
-        one = known[name]
+        one = read(files[name])
         neural = partial(NeuralMJP, one.n_states, preset=preset, seed=seed, restarts=runs, intervals=False)
         published = trained_as_published("ion-channel-full", {"window": 100, **paper})
         ways: dict[str, Callable[[Any], Runs]] = {
@@ -86,12 +90,12 @@ def tables_of(
             TILTED: partial(by_networks, neural(changes=tilted), one.data),
             EXACT: lambda tell, one=one: over_data(ExactMJP(one.n_states, seed=seed), [one.data], lambda _: tell),
         }
-        lines = [] if one.opened is None else [true_line(one.data, one.opened, seed)]
+        lines = [] if one.opened is None else [true_line(one, one.opened, seed)]
         for method in methods:
             found = ways[method](progress.next(f"{name}, {method}"))
             each = np.array([numbers_of(model, one) for model in found.models])
-            numbers = columns_over_runs(COLUMNS, each, DECIMALS)
-            lines.append(Line(method, shown(numbers, one), found.seconds, found.message))
+            numbers = columns_over_runs(one.columns, each, DECIMALS[: len(one.columns)])
+            lines.append(Line(method, numbers, found.seconds, found.message))
         rows.append(Row(name, tuple(lines)))
     note = (
         f"{several(runs)} of the neural engine; paper's method: {stopped(paper)}; open: mean number of open channels; "
@@ -102,16 +106,11 @@ def tables_of(
     return (ResultTable("Recordings by real amplifiers", COLUMNS, tuple(rows), note),)
 
 
-def shown(numbers: dict[str, Number], recording: Recording) -> dict[str, Number]:
-    """Without the share that is read right, where nobody knows it."""
-    return {name: one for name, one in numbers.items() if name != COLUMNS[-1] or recording.opened is not None}
-
-
 def numbers_of(fitted: FittedMJP, recording: Recording) -> list[float]:
-    right = float("nan")
+    found = of_rates(fitted.rates)
     if recording.opened is not None:
-        right = float((fitted.decode(recording.data).states == recording.opened).mean())
-    return [*of_rates(fitted.rates), right]
+        found.append(float((fitted.decode(recording.data).states == recording.opened).mean()))
+    return found
 
 
 def of_rates(rates: Float[np.ndarray, "state state"]) -> list[float]:
@@ -121,9 +120,9 @@ def of_rates(rates: Float[np.ndarray, "state state"]) -> list[float]:
     return [float(law @ np.arange(len(law))), float(law @ rates.sum(1)), 1000 * slowest]
 
 
-def true_line(data: TimeSeries, opened: Int[np.ndarray, "row"], seed: int) -> Line:
+def true_line(recording: Recording, opened: Int[np.ndarray, "row"], seed: int) -> Line:
     """The same numbers of the path itself."""
-    path = TimeSeries.from_arrays(data.times, opened, time_unit="s")
-    exact = ExactMJP(int(opened.max()) + 1, emission="categorical", seed=seed, intervals=False).fit(path)
+    path = TimeSeries.from_arrays(recording.data.times, opened, time_unit="s")
+    exact = ExactMJP(recording.n_states, emission="categorical", seed=seed, intervals=False).fit(path)
     each = [*of_rates(exact.rates), 1.0]
     return Line(PATH, {name: Number(x, None, d) for name, x, d in zip(COLUMNS, each, DECIMALS, strict=True)})

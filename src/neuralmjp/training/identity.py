@@ -43,6 +43,6 @@ def _short(*values: Any) -> list[str]:
     texts = [value if isinstance(value, str) else json.dumps(value) for value in values]
     if max(map(len, texts)) <= LONGEST:
         return texts
-    same = next((k for k, pair in enumerate(zip(*texts, strict=False)) if len(set(pair)) > 1), 0)
+    same = next((k for k, pair in enumerate(zip(*texts, strict=False)) if len(set(pair)) > 1), min(map(len, texts)))
     first = max(same - LONGEST // 3, 0)
     return [f"{'...' * (first > 0)}{text[first : first + LONGEST]}..." for text in texts]
