@@ -182,8 +182,8 @@ def table(parts: list[dict[str, Any]]) -> str:
             cells = [shown(line["numbers"].get(name)) for name in columns]
             cells += [seconds_of(line) for _ in took]
             lines.append(row([each["name"] if k == 0 else "", line["method"], *cells]))
-    notes = dict.fromkeys(one["note"] for one in parts)
-    return "\n".join([*lines, "", *(f"{note}.\n" for note in notes)])
+    said = dict.fromkeys(words for one in parts for words in one["note"].split("; "))  # each thing once
+    return "\n".join([*lines, "", "; ".join(said) + ".\n"])
 
 
 def seconds_of(line: dict[str, Any]) -> str:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from . import mjp
 from .emissions import Emission
@@ -18,10 +18,12 @@ from .exact.decode import Ahead, Prepared, one_step_ahead, require_possible, sam
 from .exact.evidence import Panel, Scaling, make_evidence
 from .exact.forecast import StateForecast, forecast_states
 from .exact.model import Model, Parameters, initial_law
-from .mjp.interval import LEVEL, Interval
+from .mjp.interval import LEVEL, Interval, interval_or_unknown
 from .mjp.precision import in_double_precision
 from .priors import rates_of
 from .timeseries import TimeSeries
+
+NO_SIGN = 1e-2  # an estimate below this share of its upper limit is told as the limit alone
 
 
 @dataclass(frozen=True)
@@ -136,10 +138,21 @@ class FittedMJP:
             unknown = np.full_like(value, np.nan)
             return Interval(value, unknown, unknown)
         tail = (1 - LEVEL) / 2
-        drawn = np.asarray(function(self.rate_samples))
-        with np.errstate(invalid="ignore"):  # the quantile of infinite values
-            lower, upper = np.quantile(drawn, [tail, 1 - tail], axis=0, method="inverted_cdf")
-        return Interval(value, np.minimum(lower, value), np.maximum(upper, value))
+        # Jumps of which there is no sign may happen, or not: what both say, since draws of them are never zero.
+        which = (self.rate_samples, np.where(self.unseen, self.rates, self.rate_samples))
+        ends = [value[None]]
+        for samples in which if self.unseen.any() else which[:1]:
+            with np.errstate(invalid="ignore"):  # the quantile of infinite values
+                ends.append(np.quantile(function(samples), [tail, 1 - tail], axis=0, method="inverted_cdf"))
+        every = np.concatenate(ends)
+        return Interval(value, every.min(0), every.max(0))
+
+    @cached_property
+    def unseen(self) -> Bool[np.ndarray, "state state"]:
+        """Jumps of which the data show no sign: their rate is known by an upper limit alone."""
+        rates = interval_or_unknown(self.intervals, "rates", self.rates)
+        with np.errstate(invalid="ignore"):
+            return (np.asarray(rates.lower) == 0) & (self.rates < NO_SIGN * np.asarray(rates.upper))
 
     # ---- what the process did in some data
 

@@ -12,7 +12,7 @@ from neuralmjp.emissions import Categorical
 from neuralmjp.exact.fit import fit
 from neuralmjp.exact.information import Absent, observed_information
 from neuralmjp.exact.model import Model
-from neuralmjp.mjp import simulate_states, stationary_distribution, timescales
+from neuralmjp.mjp import mfpt, simulate_states, sojourn_times, stationary_distribution, timescales
 from neuralmjp.priors import FreeRates, ParametricRates
 from neuralmjp.systems import FlashingRatchet
 
@@ -210,6 +210,28 @@ def test_limits_of_absent_rates():
     upper = Absent(np.arange(4), slope, curvature).upper
     loss = chi2.isf(0.05, 1) / 2
     np.testing.assert_allclose(upper, [loss / 2, np.sqrt(2 * loss / 8), np.inf, np.inf])
+
+
+def test_what_follows_from_rates_without_a_sign_covers_the_truth():
+    """Five states in a row, all twenty rates free: most jumps never happen, and each may not or may just not yet.
+
+    Draws alone, in which every one of them happens, covered the slowest relaxation in half of the data sets.
+    """
+    truth = np.diag(np.full(4, 0.3), 1) + np.diag(np.full(4, 0.4), -1)
+    held = {"timescales": [], "sojourn_times": [], "mfpt": []}
+    answers = {"timescales": timescales(truth), "sojourn_times": sojourn_times(truth), "mfpt": mfpt(truth)}
+    for seed in range(40):
+        fitted = ExactMJP(5, "categorical").fit(simulated(truth, 6, 20, 1.0, seed))
+        assert fitted.unseen.any()
+        assert not fitted.unseen[truth > 0].all()
+        for name, inside in held.items():
+            found = getattr(fitted, name)
+            inside.append(np.ravel((found.lower <= answers[name]) & (answers[name] <= found.upper)))
+            assert (found.lower <= found.mean).all()
+            assert (found.mean <= found.upper).all()
+    assert np.mean(held["timescales"], 0).min() > 0.85
+    for name, inside in held.items():
+        assert np.mean(inside) > 0.92, name
 
 
 def test_no_intervals_on_request():

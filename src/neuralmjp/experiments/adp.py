@@ -36,7 +36,7 @@ from .adp_published import (
 from .published_training import trained_as_published
 from .runs import Told, chosen, reported, several, size_of, stopped
 from .state_methods import Runs, by_networks, over_data
-from .tables import AS_PUBLISHED, EXACT, TILTED, Line, Number, Progress, Report, ResultTable, Row
+from .tables import AS_PUBLISHED, EXACT, TILTED, Line, Number, Progress, Report, ResultTable, Row, noted
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -88,10 +88,13 @@ def run(
     runs = size.n_runs if n_runs is None else n_runs
     told = Told(progress, n_fits=len(methods) * len(rows))
     found = {row: by_all(ROWS[row], angles, size, preset, runs, seed, told, row, methods) for row in rows}
-    note = (
-        f"{several(runs)} of the neural engine; paper's method: Gaussians with full covariance in the sines and "
-        f"cosines, {stopped(size.paper)}; tilted and exact: von Mises kernels on the torus, shared by all states; "
-        "exact: one fit, its start is not random"
+    kernels = "von Mises kernels on the torus, shared by all states"
+    note = noted(
+        methods,
+        f"{several(runs)} of the neural engine",
+        (AS_PUBLISHED, f"Gaussians with full covariance in the sines and cosines, {stopped(size.paper)}"),
+        (TILTED, kernels),
+        (EXACT, f"{kernels}, one fit, its start is not random"),
     )
     # Found once for each model, by identity: it takes a pass over all frames.
     positive = {

@@ -18,8 +18,8 @@ from ..systems import BrownianFolding
 from ..training.config import Preset
 from .published_training import trained_as_published
 from .runs import Told, chosen_rows, reported, several, size_of, stopped
-from .state_methods import Runs, by_networks, over_data
-from .tables import AS_PUBLISHED, EXACT, PUBLISHED, TILTED, Line, Number, Progress, Report, ResultTable, Row
+from .state_methods import Runs, by_networks, lost, over_data
+from .tables import AS_PUBLISHED, EXACT, PUBLISHED, TILTED, Line, Number, Progress, Report, ResultTable, Row, noted
 
 LAW, RATES = ("folded", "unfolded"), ("unfolding", "folding")
 COLUMNS = (*LAW, *RATES)
@@ -108,15 +108,23 @@ def run(
     known = Line(
         "truth", {name: Number(float(x), None, d) for name, x, d in zip(COLUMNS, truth, DECIMALS, strict=True)}
     )
+    apart_words = (
+        f"a mixture of two Gaussians per state, and every {THIN}th step alone, because neighbouring steps recross the "
+        "barrier and no emission hides that"
+    )
     lines = [each.line(method, COLUMNS, told_of, DECIMALS) for method, each in found.items()]
     shown = ResultTable(
         "Brownian folding: stationary law, and rates per time unit",
         COLUMNS,
         (Row(f"{size.n_series} series of 100 steps", (known, *AS_PRINTED, *lines)),),
-        f"mean ± sd over {runs} simulated data sets (published: 5 runs on one); paper's method: {several(runs)} on the "
-        f"first of them, {stopped(size.paper)}, a Gaussian per state; tilted and exact: a mixture of two Gaussians per "
-        f"state, and every {THIN}th step alone, because neighbouring steps recross the barrier and no emission hides "
-        "that; "
-        f"{sum(each.collapsed for each in found.values())} runs collapsed",
+        noted(
+            methods,
+            f"mean ± sd over {runs} simulated data sets (published: 5 runs on one)",
+            (AS_PUBLISHED, f"{several(runs)} on the first of them, {stopped(size.paper)}, a Gaussian per state"),
+            (TILTED, apart_words),
+            (PLAIN, "a Gaussian per state, every step"),
+            (EXACT, apart_words),
+            lost(found),
+        ),
     )
     return reported("brownian-folding", preset, seed, runs, asdict(size), began, (shown,), {})

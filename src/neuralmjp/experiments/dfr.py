@@ -26,7 +26,7 @@ from ..training.config import Preset
 from ..training.networks import Evaluated
 from ..training.run import Trained
 from .runs import Told, chosen, columns_over_runs, held_out_terms, place_of, reported, several, size_of, stopped
-from .tables import AS_PUBLISHED, EXACT, PUBLISHED, TILTED, Line, Number, Progress, Report, ResultTable, Row
+from .tables import AS_PUBLISHED, EXACT, PUBLISHED, TILTED, Line, Number, Progress, Report, ResultTable, Row, noted
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -130,15 +130,23 @@ def run(
             "Table 1: parameters of the flashing ratchet (truth: 1, 1, 1)",
             PARAMETERS,
             tuple(first_rows),
-            f"paper's method: as implemented here, {stopped(size.paper)}; ± is the sd of {N_DRAWS} draws "
-            "of the generator prior, which is no uncertainty (published, paper's), or a standard error (tilted, exact)",
+            noted(
+                methods,
+                (AS_PUBLISHED, f"as implemented here, {stopped(size.paper)}"),
+                f"± is the sd of {N_DRAWS} draws of the generator prior, which is no uncertainty (published, paper's), "
+                "or a standard error (tilted, exact)",
+            ),
         ),
         ResultTable(
             "Appendix: several runs, and the test set",
             ("KL", "NLL", *PARAMETERS),
             tuple(rows),
-            f"{several(runs)} (published: 5); KL in nats per series, NLL per "
-            "observation; the tilted posterior never makes a jump that the prior forbids, so it is masked in every row",
+            noted(
+                methods,
+                f"{several(runs)} (published: 5)",
+                "KL in nats per series, NLL per observation",
+                (TILTED, "its posterior never makes a jump that the prior forbids, so it is masked in every row"),
+            ),
         ),
     ]
     shown = tuple(one for one in tables if one.rows)  # the masked posterior is in the appendix alone

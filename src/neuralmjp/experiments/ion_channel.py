@@ -26,8 +26,8 @@ from . import patch_clamp
 from .ion_channel_forecast import Forecasts
 from .published_training import trained_as_published
 from .runs import Told, chosen, reported, several, size_of, stopped
-from .state_methods import KOEHS_HERE, Runs, by_koehs, by_networks, holds, over_data
-from .tables import AS_PUBLISHED, EXACT, PUBLISHED, TILTED, Line, Number, Progress, Report, ResultTable, Row
+from .state_methods import KOEHS_HERE, Runs, by_koehs, by_networks, holds, lost, over_data
+from .tables import AS_PUBLISHED, EXACT, PUBLISHED, TILTED, Line, Number, Progress, Report, ResultTable, Row, noted
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -196,7 +196,6 @@ def table_of(k: int, found: dict[str, dict[str, Runs]], size: Size, runs: int, s
         lines = [*known, *(line(*one) for one in printed[row].items())]
         lines += [each.line(m, columns, lambda one: numbers_of(one.rates)[k], digits) for m, each in methods.items()]
         rows.append(Row(row, tuple(lines)))
-    collapsed = sum(each.collapsed for methods in found.values() for each in methods.values())
     whence = "a measured recording"
     if simulated:
         whence = "truth: rates that the paper's tables imply, simulated with levels 0, 4, 6 pA and noise of 0.5 pA; "
@@ -205,8 +204,13 @@ def table_of(k: int, found: dict[str, dict[str, Runs]], size: Size, runs: int, s
         title,
         columns,
         tuple(rows),
-        f"{several(runs)} of the neural engine; paper's method: {stopped(size.paper)}; {whence}; {collapsed} runs "
-        "collapsed",
+        noted(
+            {method for methods in found.values() for method in methods},
+            f"{several(runs)} of the neural engine",
+            (AS_PUBLISHED, stopped(size.paper)),
+            whence,
+            *(f"{row}, {lost(methods)}" for row, methods in found.items()),
+        ),
     )
 
 

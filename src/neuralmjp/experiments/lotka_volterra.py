@@ -20,7 +20,20 @@ from .count_methods import Found, Task, by_exact, by_networks, by_sweeps, log_in
 from .lotka_volterra_figures import grid_figure, single_figure
 from .published_training import trained_as_published
 from .runs import Told, chosen, columns_over_runs, place_of, reported, several, size_of, stopped
-from .tables import AS_PUBLISHED, EXACT, PUBLISHED, TILTED, Drawing, Line, Number, Progress, Report, ResultTable, Row
+from .tables import (
+    AS_PUBLISHED,
+    EXACT,
+    PUBLISHED,
+    TILTED,
+    Drawing,
+    Line,
+    Number,
+    Progress,
+    Report,
+    ResultTable,
+    Row,
+    noted,
+)
 
 GRIDS = ("irregular", "shared", "regular")
 SINGLE, MANY = "one trajectory", "trajectories"
@@ -234,9 +247,16 @@ def main_table(found: dict[str, Found], size: Size) -> ResultTable:
         "Main text: parameters of Lotka-Volterra, x 1e-4 (truth: 5, 1, 1, 5)",
         PARAMETERS,
         (Row(f"{size.grids[0]} grid", tuple(lines)),),
-        f"paper's method: as implemented here, {stopped(size.paper)}; ± is the sd of 1000 draws of the generator "
-        f"prior, which is no uncertainty (published, paper's), or a standard error; sweeps: mean field of Opper & "
-        f"Sanguinetti by coordinate ascent on {size.n_swept} of {size.n_series} series",
+        noted(
+            found,
+            (AS_PUBLISHED, f"as implemented here, {stopped(size.paper)}"),
+            "± is the sd of 1000 draws of the generator prior, which is no uncertainty (published, paper's), or a "
+            "standard error",
+            (
+                SWEEPS,
+                f"mean field of Opper & Sanguinetti by coordinate ascent on {size.n_swept} of {size.n_series} series",
+            ),
+        ),
     )
 
 

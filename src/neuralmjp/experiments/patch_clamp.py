@@ -22,7 +22,7 @@ from ..training.config import Preset
 from .published_training import trained_as_published
 from .runs import Told, chosen, columns_over_runs, several, stopped
 from .state_methods import Runs, by_networks, over_data
-from .tables import AS_PUBLISHED, EXACT, TILTED, Line, Number, ResultTable, Row
+from .tables import AS_PUBLISHED, EXACT, TILTED, Line, Number, ResultTable, Row, noted
 
 METHODS = (AS_PUBLISHED, TILTED, EXACT)
 PATH = "true path"
@@ -97,11 +97,16 @@ def tables_of(
             numbers = columns_over_runs(one.columns, each, DECIMALS[: len(one.columns)])
             lines.append(Line(method, numbers, found.seconds, found.message))
         rows.append(Row(name, tuple(lines)))
-    note = (
-        f"{several(runs)} of the neural engine; paper's method: {stopped(paper)}; open: mean number of open channels; "
-        "slowest: longest relaxation time; read right: share of samples whose most likely path has the true number of "
-        "open channels (played by a gating simulator into a patch-clamp amplifier, and recorded again); "
-        f"{PATH}: a jump process fitted to it; one state per level, though the simulated gating has more"
+    note = noted(
+        methods,
+        f"{several(runs)} of the neural engine",
+        (AS_PUBLISHED, stopped(paper)),
+        "open: mean number of open channels",
+        "slowest: longest relaxation time",
+        "read right: share of samples whose most likely path has the true number of open channels (played by a gating "
+        "simulator into a patch-clamp amplifier, and recorded again)",
+        f"{PATH}: a jump process fitted to it",
+        "one state per level, though the simulated gating has more",
     )
     return (ResultTable("Recordings by real amplifiers", COLUMNS, tuple(rows), note),)
 

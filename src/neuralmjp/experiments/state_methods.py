@@ -74,6 +74,13 @@ def probabilities(fitted: FittedMJP | KoehsFit, data: TimeSeries) -> Float[np.nd
     return fitted.probabilities(data) if isinstance(fitted, KoehsFit) else fitted.predict_proba(data)
 
 
+def lost(found: dict[str, Runs]) -> str:
+    """How many runs of each method collapsed, for the note of a table."""
+    return "collapsed: " + ", ".join(
+        f"{method} {each.collapsed} of {len(each.models)}" for method, each in found.items()
+    )
+
+
 def holds(interval: Interval, truth: Float[np.ndarray, "..."]) -> np.ndarray:
     """Where an interval holds the truth."""
     return (interval.lower <= truth) & (truth <= interval.upper)

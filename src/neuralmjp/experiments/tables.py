@@ -1,6 +1,6 @@
 """What an experiment yields: the paper's tables, each row with the published numbers and ours beside them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,6 +13,16 @@ Progress = Callable[[str, float], None]
 Drawing = Callable[[], "Figure"]  # only drawn if somebody wants to see it
 
 PUBLISHED, AS_PUBLISHED, TILTED, EXACT = "published", "paper's method", "tilted", "exact limit"
+
+
+def noted(methods: Collection[str], *words: str | tuple[str, str]) -> str:
+    """What the numbers of a table are, without what is said of methods (pairs: of which, what) that were not run.
+
+    >>> noted(["exact limit"], "one run", ("paper's method", "in full"), ("exact limit", "its start is not random"))
+    'one run; exact limit: its start is not random'
+    """
+    said = ((None, one) if isinstance(one, str) else (one[0], f"{one[0]}: {one[1]}") for one in words)
+    return "; ".join(one for method, one in said if method is None or method in methods)
 
 
 class Number(NamedTuple):

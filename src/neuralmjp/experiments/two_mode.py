@@ -20,8 +20,8 @@ from ..timeseries import TimeSeries
 from ..training.config import Preset
 from .published_training import trained_as_published
 from .runs import Told, chosen, reported, several, size_of, stopped
-from .state_methods import KOEHS_HERE, Runs, by_koehs, by_networks, holds, over_data
-from .tables import AS_PUBLISHED, EXACT, PUBLISHED, TILTED, Line, Number, Progress, Report, ResultTable, Row
+from .state_methods import KOEHS_HERE, Runs, by_koehs, by_networks, holds, lost, over_data
+from .tables import AS_PUBLISHED, EXACT, PUBLISHED, TILTED, Line, Number, Progress, Report, ResultTable, Row, noted
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -135,14 +135,17 @@ def on_many(
 
 def one_table(found: dict[str, Runs], size: Size, runs: int) -> ResultTable:
     lines = [each.line(method, COLUMNS, rates, (2, 2)) for method, each in found.items()]
-    collapsed = {method: each.collapsed for method, each in found.items() if each.collapsed}
-    words = "; ".join(f"{n} of {len(found[method].models)} by {method} collapsed" for method, n in collapsed.items())
     return ResultTable(
         "Rates of the two-mode system (truth: 0.2, 0.2)",
         COLUMNS,
         (Row(ONE, (*AS_PRINTED, *lines)),),
-        f"{several(runs)} of the neural engine (published: 5, one of which collapsed) on one recording of 67 points; "
-        f"paper's method: {stopped(size.paper)}; exact: level and noise told apart; {words or 'no run collapsed'}",
+        noted(
+            found,
+            f"{several(runs)} of the neural engine (published: 5, one of which collapsed) on one recording",
+            (AS_PUBLISHED, stopped(size.paper)),
+            (EXACT, "level and noise told apart"),
+            lost(found),
+        ),
     )
 
 
@@ -154,9 +157,13 @@ def many_table(found: dict[str, dict[str, Runs]], size: Size) -> ResultTable:
         "The same system, simulated many times (truth: 0.2, 0.2)",
         (*COLUMNS, *MORE),
         rows,
-        f"{size.n_many} recordings of 67 observations and {size.n_long} of {size.long}, all counted: mean ± sd of the "
-        "rates, medians (a recording without a jump knows no largest rate), and the share whose 95 % interval holds "
-        f"the true rate; {TILTED}: a Gaussian per state, which takes a level that wanders for noise",
+        noted(
+            {method for lines in found.values() for method in lines},
+            f"{size.n_many} recordings of 67 observations and {size.n_long} of {size.long}, all counted: mean ± sd of "
+            "the rates, medians (a recording without a jump knows no largest rate), and the share whose 95 % interval "
+            "holds the true rate",
+            (TILTED, "a Gaussian per state, which takes a level that wanders for noise"),
+        ),
     )
 
 

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from ..fitted import FittedMJP
 
 SHADES = "Blues"  # from light to dark: reads in greyscale
-NO_SIGN = 1e-2  # an estimate below this share of its upper limit is told as the limit alone
 DARK = 0.55  # share of the shades beyond which letters are white
 
 
@@ -25,9 +24,7 @@ def plot_rate_matrix(fitted: "FittedMJP", ax: Axes) -> Axes:
     A jump of which the data show no sign is told by its upper limit, on white.
     """
     rates = interval_or_unknown(fitted.intervals, "rates", fitted.rates)
-    with np.errstate(invalid="ignore"):
-        unseen = (np.asarray(rates.lower) == 0) & (rates.mean < NO_SIGN * np.asarray(rates.upper))
-    return _heat_map(rates, ax, shown=fitted.rates > 0, limits=unseen, label=f"rate (per {fitted.time_unit})")
+    return _heat_map(rates, ax, shown=fitted.rates > 0, limits=fitted.unseen, label=f"rate (per {fitted.time_unit})")
 
 
 def plot_passage_times(fitted: "FittedMJP", ax: Axes) -> Axes:
