@@ -7,7 +7,7 @@ import sys
 import pytest
 
 import neuralmjp as nm
-from command import SMALL, Ended, assert_refused, run_outside
+from command import SMALL, assert_refused, run_outside
 from neuralmjp import cli
 from neuralmjp.commands import describe
 from neuralmjp.systems import named
@@ -101,9 +101,14 @@ def test_every_fault_ends_in_one_line(run, table, monkeypatch, error, status, me
     assert_refused(run("describe", table), message, status=status)
 
 
+def test_the_help_of_the_command_is_named(run):
+    assert_refused(run("fit", "a.csv", "--sates", "3"), "(see neuralmjp fit --help)")
+    assert_refused(run("fits"), "(see neuralmjp --help)")
+
+
 def test_interrupted(run, table, monkeypatch):
     monkeypatch.setattr(describe, "run", failing(KeyboardInterrupt()))
-    assert run("describe", table) == Ended(130, "", "")
+    assert_refused(run("describe", table), "interrupted", status=130)
     monkeypatch.setattr(cli, "app", failing(KeyboardInterrupt()))
     assert_refused(run("describe", table), "interrupted", status=130)
 

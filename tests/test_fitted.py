@@ -155,6 +155,8 @@ class TestFiles:
 
     def test_another_version(self, tmp_path):
         GAUSSIAN.save(tmp_path)
+        with pytest.raises(InputError, match=r"there is no such folder; neuralmjp fit DATA --out .*none writes it"):
+            FittedMJP.load(tmp_path / "none")
         file = tmp_path / "model.json"
         file.write_text(file.read_text().replace(f'"version": {FORMAT_VERSION}', '"version": 999'))
         with pytest.raises(InputError, match=r"model.json: not a fitted model of version 1; fit again"):

@@ -57,7 +57,7 @@ LAYERS = {
     "posteriors": {"errors", "mjp", "systems", "emissions", "encoders", "objective", "posteriors"},
 }
 ENSEMBLE = {"ensembles", "digests"}
-MODEL = {"errors", "mjp", "timeseries", "priors", "emissions"}
+MODEL = {"errors", "checks", "mjp", "timeseries", "priors", "emissions"}
 LAYERS |= {
     # fitted: what a bootstrap fits again; systems: networks
     "exact": MODEL | ENSEMBLE | {"exact", "fitted", "systems"},

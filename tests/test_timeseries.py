@@ -10,12 +10,26 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from neuralmjp.checks import ObservationError
+from neuralmjp.checks import ObservationError, require_series
 from neuralmjp.errors import InputError
 from neuralmjp.timeseries import TimeSeries
 from ragged import hold_same_rows, ragged, rows, series_of
 
 NAN = float("nan")
+
+
+@pytest.mark.parametrize(
+    ("data", "way"),
+    [
+        (pd.DataFrame({"time": [0.0], "value": [1.0]}), "got DataFrame: make one by TimeSeries.from_frame"),
+        (np.zeros(3), "got ndarray: make one by TimeSeries.from_arrays"),
+        ([1.0, 2.0], "got list: make one by TimeSeries.from_arrays"),
+    ],
+)
+def test_what_is_no_time_series_is_told_the_way(data, way):
+    with pytest.raises(InputError, match=way):
+        require_series(data)
+    require_series(TimeSeries.from_arrays([0.0, 1.0], [1.0, 2.0]))
 
 
 class TestArrays:

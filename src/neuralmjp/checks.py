@@ -39,6 +39,14 @@ class ObservationError(InputError):
         self.order = order
 
 
+def require_series(data: object) -> None:
+    """Said before anything else is asked of data that are none."""
+    if not hasattr(data, "time_unit"):
+        kind = type(data).__name__
+        way = "from_frame(frame)" if kind == "DataFrame" else "from_arrays(times, values)"
+        raise InputError(f"a TimeSeries is needed, got {kind}: make one by TimeSeries.{way}, or read a file by io.read")
+
+
 def check_shapes(data: "TimeSeries") -> None:
     """Arrays that fit together."""
     times, values, offsets = data.times, data.values, data.offsets

@@ -12,7 +12,7 @@ import typer
 from . import cli_checks
 from . import cli_types as given
 from ._version import __version__
-from .errors import InputError
+from .errors import INTERRUPTED, InputError
 
 app = typer.Typer(
     name="neuralmjp",
@@ -372,17 +372,20 @@ def main() -> None:
     try:
         # Without standalone mode errors come back here; the return value is an exit status where one was asked for.
         status = app(sys.argv[1:] or ["--help"], standalone_mode=False, prog_name="neuralmjp")
+        if status == INTERRUPTED:  # typer's, without a word
+            raise KeyboardInterrupt
     except InputError as error:
         status = _say(str(error), 2)
     except USAGE_ERROR as error:
-        status = _say(f"{error.format_message()} (see neuralmjp --help)", 2)
+        where = "neuralmjp" if error.ctx is None else error.ctx.command_path
+        status = _say(f"{error.format_message()} (see {where} --help)", 2)
     except OSError as error:
         where = f" {error.filename}" if error.filename else ""
         status = _say(f"cannot read or write{where}: {error.strerror or error}", 2)
     except MemoryError as error:
         status = _say(f"not enough memory: {error}; ask for less", 2)
     except (KeyboardInterrupt, typer.Abort):
-        status = _say("interrupted", 130)
+        status = _say("interrupted", INTERRUPTED)
     except Exception as error:
         if os.environ.get("NEURALMJP_DEBUG"):
             raise

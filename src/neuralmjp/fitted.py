@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from . import mjp
+from .checks import require_series
 from .emissions import Emission
 from .emissions.wrapped import levels_of
 from .errors import InputError
@@ -157,6 +158,7 @@ class FittedMJP:
     # ---- what the process did in some data
 
     def _prepared(self, data: TimeSeries) -> Prepared:
+        require_series(data)
         if data.n_features != len(self.value_names):
             raise InputError(f"the model was fitted to {len(self.value_names)} values, the data have {data.n_features}")
         plain = Scaling(np.zeros(data.n_features), np.ones(data.n_features))

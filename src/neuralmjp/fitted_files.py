@@ -168,6 +168,11 @@ def read_folder(
 ) -> Fit:
     """What `write_folder` wrote, assembled again; one line for anything else."""
     file = folder / "model.json"
+    if not file.exists():
+        why = "there is no model.json" if folder.is_dir() else "there is no such folder"
+        raise InputError(
+            f"{folder} holds no {what} that can be read: {why}; neuralmjp fit DATA --out {folder} writes it"
+        )
     try:
         known = read_json(file)
         if not isinstance(known, dict) or (known.get("format"), known.get("version")) != (form, number):

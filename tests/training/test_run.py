@@ -139,6 +139,11 @@ class TestResume:
         assert_identical(trained(folder=tmp_path, resume=True, progress=lambda *_: told.append(1)), undisturbed)
         assert told == []
 
+    def test_more_steps_go_on(self, tmp_path):
+        more = TINY.changed(steps=2 * TINY.steps)
+        trained(folder=tmp_path)
+        assert_identical(trained(config=more, folder=tmp_path, resume=True), trained(config=more))
+
     def test_nothing_to_resume(self, tmp_path, undisturbed):
         assert_identical(trained(folder=tmp_path / "new", resume=True), undisturbed)
         assert newest(tmp_path / "new").exists()

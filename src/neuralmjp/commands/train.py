@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from ..errors import INTERRUPTED
 from ..estimators import NetworkMJP, NeuralMJP
 from ..store import Store
 from ..timeseries import TimeSeries
@@ -47,7 +48,7 @@ def fit_neural(
         saved = out is not None and has_checkpoint(out)
         word = "the same command with --resume goes on from here" if saved else "nothing was saved"
         print(f"neuralmjp: interrupted: {word}", file=sys.stderr)
-        raise SystemExit(getattr(stopped, "status", 130)) from None
+        raise SystemExit(getattr(stopped, "status", INTERRUPTED)) from None
     if out is not None and writes():
         write_history(trained, out / HISTORY_FILE)
     return replace(fitted, seconds=time.perf_counter() - began)

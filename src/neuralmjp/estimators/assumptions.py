@@ -6,6 +6,7 @@ from typing import Literal
 
 import numpy as np
 
+from ..checks import require_series
 from ..emissions import Categorical, Emission
 from ..emissions.hum import with_nuisance
 from ..emissions.named import named_emission
@@ -63,6 +64,7 @@ class Assumptions(Choices):
 
     def model(self, data: TimeSeries) -> Model:
         """What is assumed, spelled out for these data."""
+        require_series(data)
         require_states(self.n_states)
         emission = self.emission
         if isinstance(emission, str):

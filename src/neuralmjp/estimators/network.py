@@ -9,6 +9,7 @@ from typing import Any, Literal
 import jax
 import numpy as np
 
+from ..checks import require_series
 from ..emissions.readings import Noise, Readings
 from ..errors import InputError
 from ..exact.lattice_fit import Progress, fit_lattice
@@ -206,6 +207,7 @@ class NetworkMJP(Choices):
 
     def observed(self, data: TimeSeries) -> tuple[TimeSeries, Readings]:
         """The columns that are read, in order, and how."""
+        require_series(data)
         columns = self._columns(data)
         names = tuple("+".join(self.network.species[s] for s in some) for some in columns)
         if len(set(names)) < len(names):

@@ -8,6 +8,7 @@ from typing import Any, Literal
 import jax
 import numpy as np
 
+from ..checks import require_series
 from ..errors import InputError
 from ..exact.fit import fit as exact_fit
 from ..exact.fit import ordered
@@ -68,7 +69,11 @@ class NeuralMJP(Assumptions):
 
     def opened(self, data: Data, progress: Progress = lambda *_: None) -> TimeSeries | Stream:
         """What is trained on: data in memory as they are; a store on disk, looked through once."""
-        return Stream.of(data, self.configuration(), self.seed, progress) if isinstance(data, Store) else data
+        if isinstance(data, Store):
+            return Stream.of(data, self.configuration(), self.seed, progress)
+        if not isinstance(data, Stream):
+            require_series(data)
+        return data
 
     @forgetting
     def train(

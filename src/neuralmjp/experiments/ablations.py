@@ -18,7 +18,7 @@ from ..training.config import Preset
 from . import dfr
 from . import lotka_volterra as predators
 from .published_training import SCHEDULES, trained_as_published
-from .runs import Told, chosen_of, place_of, reported, several, size_of, stopped
+from .runs import Told, chosen_of, how_long, place_of, reported, several, size_of
 from .state_methods import Runs, by_networks
 from .tables import Line, Number, Progress, Report, ResultTable, Row
 
@@ -133,7 +133,7 @@ def ratchet_table(size: Size, preset: Preset, runs: int, seed: int, told: Told, 
         "The paper's method without one of its parts: flashing ratchet, irregular grid (truth: 1, 1, 1)",
         ("KL", "NLL", *dfr.PARAMETERS),
         (Row(RATCHET, tuple(lines)),),
-        f"{several(runs)}, {stopped(size.paper)}; KL in nats per series of the test set, NLL per observation",
+        f"{several(runs)}, {how_long(size.paper)}; KL in nats per series of the test set, NLL per observation",
     )
 
 
@@ -164,7 +164,7 @@ def collapse_table(
         ("collapsed", "rarest"),
         tuple(rows),
         f"collapsed: of {runs} runs those in which a state holds less than 0.1 % of the observations; rarest: median "
-        f"over runs of the share of the rarest state; {stopped(size.collapse)}",
+        f"over runs of the share of the rarest state; {how_long(size.collapse)}",
     )
 
 

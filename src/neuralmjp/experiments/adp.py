@@ -34,7 +34,7 @@ from .adp_published import (
     TIMES,
 )
 from .published_training import trained_as_published
-from .runs import Told, chosen, reported, several, size_of, stopped
+from .runs import Told, chosen, how_long, reported, several, size_of
 from .state_methods import Runs, by_networks, over_data
 from .tables import AS_PUBLISHED, EXACT, TILTED, Line, Number, Progress, Report, ResultTable, Row, noted
 
@@ -92,7 +92,7 @@ def run(
     note = noted(
         methods,
         f"{several(runs)} of the neural engine",
-        (AS_PUBLISHED, f"Gaussians with full covariance in the sines and cosines, {stopped(size.paper)}"),
+        (AS_PUBLISHED, f"Gaussians with full covariance in the sines and cosines, {how_long(size.paper)}"),
         (TILTED, kernels),
         (EXACT, f"{kernels}, one fit, its start is not random"),
     )

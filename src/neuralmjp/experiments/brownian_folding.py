@@ -17,7 +17,7 @@ from ..preprocess import thinned
 from ..systems import BrownianFolding
 from ..training.config import Preset
 from .published_training import trained_as_published
-from .runs import Told, chosen_rows, reported, several, size_of, stopped
+from .runs import Told, chosen_rows, how_long, reported, several, size_of
 from .state_methods import Runs, by_networks, lost, over_data
 from .tables import AS_PUBLISHED, EXACT, PUBLISHED, TILTED, Line, Number, Progress, Report, ResultTable, Row, noted
 
@@ -120,7 +120,7 @@ def run(
         noted(
             methods,
             f"mean ± sd over {runs} simulated data sets (published: 5 runs on one)",
-            (AS_PUBLISHED, f"{several(runs)} on the first of them, {stopped(size.paper)}, a Gaussian per state"),
+            (AS_PUBLISHED, f"{several(runs)} on the first of them, {how_long(paper)}, a Gaussian per state"),
             (TILTED, apart_words),
             (PLAIN, "a Gaussian per state, every step"),
             (EXACT, apart_words),

@@ -25,7 +25,7 @@ from ..timeseries import TimeSeries
 from ..training.config import Preset
 from ..training.networks import Evaluated
 from ..training.run import Trained
-from .runs import Told, chosen, columns_over_runs, held_out_terms, place_of, reported, several, size_of, stopped
+from .runs import Told, chosen, columns_over_runs, held_out_terms, how_long, place_of, reported, several, size_of
 from .tables import AS_PUBLISHED, EXACT, PUBLISHED, TILTED, Line, Number, Progress, Report, ResultTable, Row, noted
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def run(
             tuple(first_rows),
             noted(
                 methods,
-                (AS_PUBLISHED, f"as implemented here, {stopped(size.paper)}"),
+                (AS_PUBLISHED, f"as implemented here, {how_long(size.paper)}"),
                 f"± is the sd of {N_DRAWS} draws of the generator prior, which is no uncertainty (published, paper's), "
                 "or a standard error (tilted, exact)",
             ),

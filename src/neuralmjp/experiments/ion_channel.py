@@ -25,7 +25,7 @@ from ..training.config import Preset
 from . import patch_clamp
 from .ion_channel_forecast import Forecasts
 from .published_training import trained_as_published
-from .runs import Told, chosen, reported, several, size_of, stopped
+from .runs import Told, chosen, how_long, reported, several, size_of
 from .state_methods import KOEHS_HERE, Runs, by_koehs, by_networks, holds, lost, over_data
 from .tables import AS_PUBLISHED, EXACT, PUBLISHED, TILTED, Line, Number, Progress, Report, ResultTable, Row, noted
 
@@ -207,7 +207,7 @@ def table_of(k: int, found: dict[str, dict[str, Runs]], size: Size, runs: int, s
         noted(
             {method for methods in found.values() for method in methods},
             f"{several(runs)} of the neural engine",
-            (AS_PUBLISHED, stopped(size.paper)),
+            (AS_PUBLISHED, how_long(size.paper)),
             whence,
             *(f"{row}, {lost(methods)}" for row, methods in found.items()),
         ),

@@ -19,7 +19,7 @@ from ..training.config import Preset
 from .count_methods import Found, Task, by_exact, by_networks, by_sweeps, log_interval, looking_ahead, swept
 from .lotka_volterra_figures import grid_figure, single_figure
 from .published_training import trained_as_published
-from .runs import Told, chosen, columns_over_runs, place_of, reported, several, size_of, stopped
+from .runs import Told, chosen, columns_over_runs, how_long, place_of, reported, several, size_of
 from .tables import (
     AS_PUBLISHED,
     EXACT,
@@ -249,7 +249,7 @@ def main_table(found: dict[str, Found], size: Size) -> ResultTable:
         (Row(f"{size.grids[0]} grid", tuple(lines)),),
         noted(
             found,
-            (AS_PUBLISHED, f"as implemented here, {stopped(size.paper)}"),
+            (AS_PUBLISHED, f"as implemented here, {how_long(size.paper)}"),
             "± is the sd of 1000 draws of the generator prior, which is no uncertainty (published, paper's), or a "
             "standard error",
             (

@@ -20,7 +20,7 @@ from ..fitted import FittedMJP
 from ..timeseries import TimeSeries
 from ..training.config import Preset
 from .published_training import trained_as_published
-from .runs import Told, chosen, columns_over_runs, several, stopped
+from .runs import Told, chosen, columns_over_runs, how_long, several
 from .state_methods import Runs, by_networks, over_data
 from .tables import AS_PUBLISHED, EXACT, TILTED, Line, Number, ResultTable, Row, noted
 
@@ -100,7 +100,7 @@ def tables_of(
     note = noted(
         methods,
         f"{several(runs)} of the neural engine",
-        (AS_PUBLISHED, stopped(paper)),
+        (AS_PUBLISHED, how_long(paper)),
         "open: mean number of open channels",
         "slowest: longest relaxation time",
         "read right: share of samples whose most likely path has the true number of open channels (played by a gating "

@@ -14,6 +14,7 @@ from jaxtyping import Float
 from ..errors import InputError
 from ..objective import Terms
 from ..training.config import Preset
+from ..training.config import preset as preset_of
 from .tables import Drawing, Number, Progress, Report, ResultTable
 
 Size = TypeVar("Size")
@@ -49,13 +50,10 @@ def chosen_of(kinds: Sequence[Sequence[str]], only: Sequence[str] | None) -> lis
     return [tuple(name for name in kind if name in named) or tuple(kind) for kind in kinds]
 
 
-def stopped(changes: dict[str, Any]) -> str:
-    """Whether the paper's method was trained to its end."""
-    steps = changes.get("steps")
-    if steps is None:
-        return "in full"
-    why = ", long before it has learned (--preset paper)" if steps < FEW_STEPS else ""
-    return f"stopped after {steps} steps{why}"
+def how_long(changes: dict[str, Any]) -> str:
+    """How many steps the paper's method was trained for."""
+    steps = changes.get("steps", preset_of("paper", "paper").steps)
+    return f"{steps} steps" + (", stopped long before it has learned (--preset paper)" if steps < FEW_STEPS else "")
 
 
 def held_out_terms(

@@ -19,7 +19,7 @@ from ..systems import Simulation, TwoMode
 from ..timeseries import TimeSeries
 from ..training.config import Preset
 from .published_training import trained_as_published
-from .runs import Told, chosen, reported, several, size_of, stopped
+from .runs import Told, chosen, how_long, reported, several, size_of
 from .state_methods import KOEHS_HERE, Runs, by_koehs, by_networks, holds, lost, over_data
 from .tables import AS_PUBLISHED, EXACT, PUBLISHED, TILTED, Line, Number, Progress, Report, ResultTable, Row, noted
 
@@ -142,7 +142,7 @@ def one_table(found: dict[str, Runs], size: Size, runs: int) -> ResultTable:
         noted(
             found,
             f"{several(runs)} of the neural engine (published: 5, one of which collapsed) on one recording",
-            (AS_PUBLISHED, stopped(size.paper)),
+            (AS_PUBLISHED, how_long(size.paper)),
             (EXACT, "level and noise told apart"),
             lost(found),
         ),

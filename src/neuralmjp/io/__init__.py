@@ -129,12 +129,13 @@ def write(data: TimeSeries, path: str | os.PathLike[str]) -> None:
     CSV keeps all digits, but has no place for the time unit; Parquet, .npz and HDF5 keep everything.
     """
     path = Path(path)
-    format_ = module_of(path)
-    if _kind(path) not in _WRITTEN:
+    kind = _kind(path)
+    if kind not in _WRITTEN:
         usual = ", ".join(suffix for suffix, kind in _FORMATS.items() if kind in _WRITTEN and suffix != ".mat")
-        raise InputError(f"{path}: such files are read, not written; use one of {usual}")
+        why = f"unknown kind of file {path.suffix!r}" if kind is None else "such files are read, not written"
+        raise InputError(f"{path}: {why}; use one of {usual}")
     with replacing(path) as temporary:
-        format_.write(data, temporary)
+        module_of(path).write(data, temporary)
 
 
 def _read_one(path: Path, asked: Request, rate: str | float | None, time_unit: str | None) -> TimeSeries:

@@ -151,8 +151,8 @@ class Config:
         return asdict(self)
 
     def same_run(self) -> dict[str, Any]:
-        """What must be the same for a run to go on: not the machines it runs on."""
-        return {name: value for name, value in asdict(self).items() if name not in ("mesh", "hosts")}
+        """What must be the same for a run to go on: not the machines it runs on, nor how far it may go."""
+        return {name: value for name, value in asdict(self).items() if name not in ("mesh", "hosts", "steps")}
 
 
 def preset(name: Preset, posterior: PosteriorName) -> Config:
