@@ -58,3 +58,12 @@ def test_states_that_differ_in_their_noise_alone():
     values = np.where(data.values > 0.5, 1.0, 0.2) * np.random.default_rng(0).normal(size=data.values.shape)
     data = TimeSeries(data.times, values, data.offsets, data.names, data.value_names)
     assert not told(ExactMJP(2, "gaussian", restarts=1).fit(data), "apart")
+
+
+def test_a_column_of_labels_beside_the_signal():
+    """What a table without a header hands over where it also holds the true path."""
+    data = simulated(TWO, 5, 200, 0.2, seed=0, levels=[0.0, 1.0], noise=0.0)
+    signal = data.values + 0.1 * np.random.default_rng(0).normal(size=data.values.shape)
+    both = TimeSeries(data.times, np.hstack([signal, data.values]), data.offsets, data.names, ("1", "2"))
+    fitted = ExactMJP(2, "gaussian", restarts=1).fit(both)
+    assert told(fitted, "value 1 (counted from 0) is constant in every state")

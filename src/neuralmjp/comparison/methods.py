@@ -184,7 +184,7 @@ def from_chain(chain: MarkovChain, asked: Question, held_out: float = float("nan
         chain.timescales,
         chain.mfpt,
         held_out,
-        warnings=chain.warnings,
+        warnings=(f"lag {chain.lag:.4g} {asked.train.time_unit}", *chain.warnings),
     )
 
 

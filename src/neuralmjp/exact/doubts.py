@@ -19,6 +19,7 @@ FEWEST_JUMPS = 2.0  # expected in all the data
 CLOSEST = 1.0  # noise widths between two levels
 ALIKE = 2.0  # a factor between the spreads of two states, above which the spread tells them apart
 COLLAPSED = 0.02  # spread of a state, relative to that of the others, that no noise has
+NOISELESS = 1e-4  # spread inside every state, relative to that of all the data, of values that are no measurement
 POOLING = 10  # steps to the one state that stands for all
 
 
@@ -59,6 +60,9 @@ def _close_together(fit: ExactFit, top: Height) -> list[str]:
     mean, sd = (np.asarray(found[name].value) for name in ("mean", "sd"))
     if mean.ndim != 2 or mean.shape != sd.shape:
         return []
+    exact = ", ".join(map(str, np.flatnonzero((sd < NOISELESS).all(0))))
+    if exact:
+        return [f"value {exact} (counted from 0) is constant in every state: labels, no measurement; leave its column out"]
     weight = np.maximum(top.time, 0.0) / top.time.sum()
     noise = np.sqrt((weight[:, None] * sd**2).sum(0))
     words = [

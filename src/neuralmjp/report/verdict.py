@@ -84,5 +84,5 @@ def sentence(findings: Sequence[Finding]) -> str:
     if any(one.good is False for one in findings):
         return "Do not rely on this fit yet: see what is marked below."
     if any(one.good is None for one in findings):
-        return "The fit holds; look at the remarks before you use its numbers."
-    return "The fit holds."
+        return "No fault was found; look at the remarks before you use the numbers."
+    return "No fault was found."
