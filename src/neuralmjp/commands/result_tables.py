@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from ..emissions import Categorical
+from ..emissions.places import place_words
 from ..errors import InputError
 from ..fitted import FittedMJP
 from ..mjp import Interval
@@ -79,16 +80,14 @@ def _show_emission(fitted: FittedMJP, level: str) -> None:
     rows = []
     for name, value in _natural(fitted).items():
         interval = interval_or_unknown(fitted.intervals, f"emission.{name}", value)
-        shared = name.startswith("shared_")
-        for at in np.ndindex(*np.shape(interval.mean)):
+        shape = np.shape(interval.mean)
+        for at in np.ndindex(*shape):
             if interval.lower[at] < interval.upper[at] or np.isnan(interval.lower[at]):
-                place = (f"{at[0] + 1}" if shared else f"state {at[0]}") + "".join(
-                    f", {k}" for k in at[1:] if len(at) > 2 or interval.mean.shape[1] > 1
-                )
-                words = name.removeprefix("shared_").replace("_", " ")
-                rows.append([f"{words}, {place}", *_cells(interval, at)])
+                place = place_words(fitted.emission, name, at, shape, fitted.value_names)
+                rows.append([", ".join(place), *_cells(interval, at)])
     if rows:
-        console().print(table(f"Emission ({fitted.emission.name}){level}", ["", "value", "from", "to"], rows))
+        of = f" of {fitted.value_names[0]}" if len(fitted.value_names) == 1 else ""
+        console().print(table(f"Emission ({fitted.emission.name}){of}{level}", ["", "value", "from", "to"], rows))
 
 
 @in_double_precision

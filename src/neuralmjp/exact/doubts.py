@@ -62,7 +62,9 @@ def _close_together(fit: ExactFit, top: Height) -> list[str]:
         return []
     exact = ", ".join(map(str, np.flatnonzero((sd < NOISELESS).all(0))))
     if exact:
-        return [f"value {exact} (counted from 0) is constant in every state: labels, no measurement; leave its column out"]
+        return [
+            f"value {exact} (counted from 0) is constant in every state: labels, no measurement; leave its column out"
+        ]
     weight = np.maximum(top.time, 0.0) / top.time.sum()
     noise = np.sqrt((weight[:, None] * sd**2).sum(0))
     words = [

@@ -173,7 +173,9 @@ class TableBuilder:
         if error.column is not None:
             position = self._columns.time if error.column == "time" else self._columns.values[error.column]
             where += "" if position is None else f", {self._columns.label(position)}"
-        hint = ", or name the column of series with --series" if error.order and self._columns.series is None else ""
+        unnamed = self._columns.series is None
+        way = "name the column of series with --series" if unnamed else "give another series another name"
+        hint = f", or {way}" if error.order else ""
         return f"{where}: {error.what}{hint}"
 
 

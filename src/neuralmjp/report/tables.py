@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..emissions.places import place_words
 from ..fitted import FittedMJP
 from ..mjp import Interval
 from ..mjp.interval import interval_or_unknown
@@ -92,13 +93,11 @@ def emission_of(fitted: FittedMJP) -> Table | None:
             continue
         interval = interval_or_unknown(fitted.intervals, f"emission.{name}", value)
         for place in np.ndindex(value.shape):
-            state, *rest = place
-            what = name + (
-                f" {rest[0]}" if len(rest) == 1 and value.shape[1] > 1 else f" {rest}" if len(rest) > 1 else ""
-            )
+            what, owner = place_words(fitted.emission, name, place, value.shape, fitted.value_names)
             ends = [float(np.broadcast_to(x, value.shape)[place]) for x in (interval.lower, interval.upper)]
-            rows.append((str(state), what, float(value[place]), *ends))
-    return Table("emission", "What each state looks like", ("state", "", "value", "from", "to"), tuple(rows))
+            rows.append((owner.removeprefix("state "), what, float(value[place]), *ends))
+    of = f": {fitted.value_names[0]}" if len(fitted.value_names) == 1 else ""
+    return Table("emission", f"What each state looks like{of}", ("state", "", "value", "from", "to"), tuple(rows))
 
 
 def _listed(name: str, title: str, heading: str, labels: list[str], interval: Interval) -> Table:

@@ -125,7 +125,7 @@ class _Survey:
             if piece.times[0] <= self._last[1]:
                 raise InputError(
                     f"series {names[0]!r}: time {piece.times[0]:g} comes after {self._last[1]:g} in the part before; "
-                    "sort each series by time"
+                    "sort each series by time, or give another series another name"
                 )
             names = names[1:]
         self._begun.append(np.array([_number_of(name) for name in names], np.uint64))
