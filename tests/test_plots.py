@@ -376,6 +376,16 @@ class TestChecks:
         np.testing.assert_allclose([band.get_y(), band.get_y() + band.get_height()], [1 - spread, 1 + spread])
 
 
+def test_forecasts_and_how_far_off_they_are(ax):
+    assert plots.plot_forecasts(np.array([0.9, 0.8]), 0.9, ax) is ax
+    meant, seen = ax.lines
+    assert list(meant.get_ydata()) == [0.9, 0.9]
+    np.testing.assert_array_equal(seen.get_xydata(), [[1, 0.9], [2, 0.8]])
+    assert plots.plot_forecast_errors(np.array([0.3, 0.5]), ax) is ax
+    np.testing.assert_array_equal(ax.lines[-1].get_xydata(), [[1, 0.3], [2, 0.5]])
+    assert ax.get_ylim()[0] == 0
+
+
 def test_comparison_draws_mean_and_spread(ax):
     values = {"exact": np.array([[1.0, 3.0], [10.0, 10.0]]), "msm": np.array([[2.0], [np.nan]])}
     assert plots.plot_comparison(["t1", "t2"], values, ax, label="timescale (ns)", log=True) is ax

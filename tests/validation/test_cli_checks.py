@@ -36,6 +36,7 @@ def test_validate(run, recording, tmp_path):
     assert "checks passed" in ended.out
     names = {path.name for path in figures.iterdir()}
     assert {"chapman-kolmogorov.png", "timescales.png", "dwell-times.png", "density.png", "residuals.png"} <= names
+    assert {"autocorrelation.png", "forecasts.png"} <= names
 
 
 def test_validate_a_panel(run, tmp_path):

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from ..validation.coverage import MEANT
+
 MOST_PANELS = 6  # side by side
 
 
@@ -86,6 +88,17 @@ def _residuals(one: Any, _: np.ndarray) -> dict[str, list[Callable]]:
     return {"residuals": [panel(k) for k in range(one.ranks.shape[1])]}
 
 
+def _forecasts(one: Any, _: np.ndarray) -> dict[str, list[Callable]]:
+    from ..plots import plot_forecast_errors, plot_forecasts
+
+    return {
+        "forecasts": [
+            lambda ax: plot_forecasts(one.inside, MEANT, ax),
+            lambda ax: plot_forecast_errors(one.accuracy.at, ax),
+        ]
+    }
+
+
 def _prevalence(one: Any, _: np.ndarray) -> dict[str, list[Callable]]:
     from ..plots import plot_prevalence
 
@@ -103,5 +116,6 @@ PANELS = {
     "timescales": _timescales,
     "predictive": _predictive,
     "residuals": _residuals,
+    "forecasts": _forecasts,
     "prevalence": _prevalence,
 }

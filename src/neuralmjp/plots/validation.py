@@ -150,3 +150,21 @@ def plot_residuals(ranks: Float[np.ndarray, "row"], ax: Axes, *, bins: int = 20)
     ax.axhspan(1 - spread, 1 + spread, color=TRACE, alpha=0.3, linewidth=0, label="95 % of a right model's bins")
     ax.set(xlim=(0, 1), xlabel="rank of an observation in its forecast", ylabel="density")
     return ax
+
+
+def plot_forecasts(inside: Float[np.ndarray, "step"], meant: float, ax: Axes) -> Axes:
+    """Draw the share of later observations inside their forecast intervals, by how far ahead, and what it should be."""
+    ahead = np.arange(1, len(inside) + 1)
+    ax.axhline(meant, linewidth=1, linestyle="--", color=TRUTH, label=f"should be {meant:.0%}")
+    ax.plot(ahead, inside, "o-", markersize=4, linewidth=1, color=state_colour(0), label="observed")
+    ax.set(xlabel="observations ahead", ylabel="share inside the interval", ylim=(0, 1.02), xticks=ahead)
+    return ax
+
+
+def plot_forecast_errors(errors: Float[np.ndarray, "step"], ax: Axes) -> Axes:
+    """Draw the root mean square error of forecasts, by how far ahead."""
+    ahead = np.arange(1, len(errors) + 1)
+    ax.plot(ahead, errors, "o-", markersize=4, linewidth=1, color=state_colour(0))
+    ax.set(xlabel="observations ahead", ylabel="root mean square error", xticks=ahead)
+    ax.set_ylim(bottom=0)
+    return ax
