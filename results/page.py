@@ -105,8 +105,9 @@ Every run counts, none was picked. "published" is what the paper prints; "paper'
 training as implemented here, with the paper's learning rates and its two schedules against index collapse where
 emissions are Gaussian; "tilted" is the default of the neural engine; "exact limit" is maximum likelihood: no method
 finds parameters that explain the same data better. Seconds are those of all fits behind a line, side by side where they
-are runs on the same data. Repeat any of it with the command below its tables. What ran on an H200 shared it with others
-(CUDA MPS): three take about twice the seconds of one alone, eight three times.
+are runs on the same data. Repeat any of it with the command below its tables, or all of it by
+`python results/again.py FOLDER`, which says what differs. What ran on an H200 shared it with others (CUDA MPS): three
+take about twice the seconds of one alone, eight three times.
 
 For how long the paper trains it does not say, only for how many hours. Here it is 12,000 steps, after which the
 parameters of ratchet and Lotka-Volterra are where the paper's are. On Brownian folding, ion channel (both at a tenth of

@@ -1,5 +1,6 @@
 """The page of results says what the files of results say."""
 
+import json
 import runpy
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 made = runpy.run_path(str(ROOT / "results" / "page.py"))
+again = runpy.run_path(str(ROOT / "results" / "again.py"))
 
 
 def test_the_page_is_what_the_files_say():
@@ -118,3 +120,23 @@ def test_two_answers_of_one_method_are_none():
 
     with pytest.raises(ValueError, match="a, exact: two files, and they differ"):
         made["joined"]([row(1.0), row(2.0)])
+
+
+def test_a_command_is_run_again_as_it_stands():
+    command = "neuralmjp reproduce adp --data a.npz --only 'six states,paper'\"'\"'s method'"
+    found = again["arguments"](command, "adp", Path("new"), Path("there"))
+    assert found[1:8] == ["-m", "neuralmjp", "reproduce", "adp", "--data", "there/a.npz", "--only"]
+    assert found[8:10] == ["six states,paper's method", "--json"]
+    assert found[-4:] == ["--out", "new/figures", "--keep", "new/keep/adp"]
+
+
+def test_what_differs_from_the_page_is_told():
+    report = next(one for one in made["reports"]() if one["experiment"] == "dfr")
+    assert again["differences"](report, report) == ""
+    other = json.loads(json.dumps(report))
+    line = other["tables"][0]["rows"][0]["lines"][1]
+    line["seconds"], line["numbers"]["V"]["mean"] = 1e6, 7.0
+    told = again["differences"](report, other)
+    assert told.startswith("Table 1: parameters of the flashing ratchet")
+    assert told.count(", now ") == 1
+    assert ", now 7.0" in told
