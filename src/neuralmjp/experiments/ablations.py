@@ -17,7 +17,7 @@ from ..systems import lotka_volterra, paper_dataset
 from ..training.config import Preset
 from . import dfr
 from . import lotka_volterra as predators
-from .published_training import SCHEDULES, trained_as_published
+from .published_training import EMISSION, SCHEDULES, trained_as_published
 from .runs import Told, chosen_of, how_long, place_of, reported, several, size_of
 from .state_methods import Runs, by_networks
 from .tables import Line, Number, Progress, Report, ResultTable, Row
@@ -148,7 +148,7 @@ def collapse_table(
         for name in schedules:
             estimator = NeuralMJP(
                 SYSTEMS[system],
-                emission="gaussian",
+                emission=EMISSION,
                 posterior="paper",
                 preset=preset,
                 seed=seed,

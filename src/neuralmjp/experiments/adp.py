@@ -33,7 +33,7 @@ from .adp_published import (
     STATES,
     TIMES,
 )
-from .published_training import trained_as_published
+from .published_training import FULL_EMISSION, trained_as_published
 from .runs import Told, chosen, how_long, reported, several, size_of
 from .state_methods import Runs, by_networks, over_data
 from .tables import AS_PUBLISHED, EXACT, TILTED, Line, Number, Progress, Report, ResultTable, Row, noted
@@ -148,7 +148,7 @@ def by_all(
     methods: Sequence[str],
 ) -> dict[str, Runs]:
     neural = partial(NeuralMJP, n_states, preset=preset, seed=seed, restarts=runs, intervals=False)
-    paper = neural(emission="gaussian-full", posterior="paper", changes=trained_as_published("adp", size.paper))
+    paper = neural(emission=FULL_EMISSION, posterior="paper", changes=trained_as_published("adp", size.paper))
     tilted = neural(emission="torus", prior="reversible", changes=size.tilted)
     exact = ExactMJP(n_states, emission="torus", prior="reversible", seed=seed)
     ways: dict[str, Callable[[], Runs]] = {

@@ -16,7 +16,7 @@ from ..fitted import FittedMJP
 from ..preprocess import thinned
 from ..systems import BrownianFolding
 from ..training.config import Preset
-from .published_training import trained_as_published
+from .published_training import EMISSION, trained_as_published
 from .runs import Told, chosen_rows, how_long, reported, several, size_of
 from .state_methods import Runs, by_networks, lost, over_data
 from .tables import AS_PUBLISHED, EXACT, PUBLISHED, TILTED, Line, Number, Progress, Report, ResultTable, Row, noted
@@ -89,7 +89,7 @@ def run(
     neural = partial(NeuralMJP, 2, preset=preset, seed=seed, intervals=False)
     exact = partial(ExactMJP, 2, initial="stationary", seed=seed, intervals=False)
     paper = trained_as_published("brownian-folding", size.paper)
-    published = neural(emission="gaussian", posterior="paper", changes=paper, restarts=runs)
+    published = neural(emission=EMISSION, posterior="paper", changes=paper, restarts=runs)
     chosen = {
         TILTED: (neural(emission=mixed, initial="stationary", changes=size.tilted), apart),
         PLAIN: (exact(emission="gaussian"), whole),

@@ -24,7 +24,7 @@ from ..timeseries import TimeSeries
 from ..training.config import Preset
 from . import patch_clamp
 from .ion_channel_forecast import Forecasts
-from .published_training import trained_as_published
+from .published_training import EMISSION, trained_as_published
 from .runs import Told, chosen, how_long, reported, several, size_of
 from .state_methods import KOEHS_HERE, Runs, by_koehs, by_networks, holds, lost, over_data
 from .tables import AS_PUBLISHED, EXACT, PUBLISHED, TILTED, Line, Number, Progress, Report, ResultTable, Row, noted
@@ -163,16 +163,16 @@ def by_all(
     row: str,
     methods: Sequence[str],
 ) -> dict[str, Runs]:
-    neural = partial(NeuralMJP, 3, emission="gaussian", preset=preset, seed=seed, restarts=runs, intervals=False)
-    paper = trained_as_published(DATA[row], size.paper)
+    neural = partial(NeuralMJP, 3, preset=preset, seed=seed, restarts=runs, intervals=False)
+    published = neural(emission=EMISSION, posterior="paper", changes=trained_as_published(DATA[row], size.paper))
     train = data.train.data
 
     def tell(method: str) -> Progress:
         return told.next(f"{row}, {method}")
 
     ways: dict[str, Callable[[], Runs]] = {
-        AS_PUBLISHED: lambda: by_networks(neural(posterior="paper", changes=paper), train, tell(AS_PUBLISHED)),
-        TILTED: lambda: by_networks(neural(changes=size.tilted), train, tell(TILTED)),
+        AS_PUBLISHED: lambda: by_networks(published, train, tell(AS_PUBLISHED)),
+        TILTED: lambda: by_networks(neural(emission="gaussian", changes=size.tilted), train, tell(TILTED)),
         EXACT: lambda: over_data(ExactMJP(3, seed=seed), [train], lambda _: tell(EXACT)),
         KOEHS_HERE: lambda: by_koehs([train], 3, lambda _: tell(KOEHS_HERE), substeps=2),
     }

@@ -19,7 +19,7 @@ from ..estimators import ExactMJP, NeuralMJP
 from ..fitted import FittedMJP
 from ..timeseries import TimeSeries
 from ..training.config import Preset
-from .published_training import trained_as_published
+from .published_training import EMISSION, trained_as_published
 from .runs import Told, chosen, columns_over_runs, how_long, several
 from .state_methods import Runs, by_networks, over_data
 from .tables import AS_PUBLISHED, EXACT, TILTED, Line, Number, ResultTable, Row, noted
@@ -86,7 +86,9 @@ def tables_of(
         neural = partial(NeuralMJP, one.n_states, preset=preset, seed=seed, restarts=runs, intervals=False)
         published = trained_as_published("ion-channel-full", {"window": 100, **paper})
         ways: dict[str, Callable[[Any], Runs]] = {
-            AS_PUBLISHED: partial(by_networks, neural(posterior="paper", changes=published), one.data),
+            AS_PUBLISHED: partial(
+                by_networks, neural(emission=EMISSION, posterior="paper", changes=published), one.data
+            ),
             TILTED: partial(by_networks, neural(changes=tilted), one.data),
             EXACT: lambda tell, one=one: over_data(ExactMJP(one.n_states, seed=seed), [one.data], lambda _: tell),
         }

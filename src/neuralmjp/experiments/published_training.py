@@ -20,6 +20,8 @@ RATES: dict[str, dict[str, Any]] = {
     "adp": {"window": 100},
 }
 LONGER: dict[str, dict[str, Any]] = {"adp": {"curriculum": (10, 3000, 10_000)}}
+# Mean and covariance of its Gaussians are outputs of a network: by its learning rates plain numbers would hardly move.
+EMISSION, FULL_EMISSION = "neural", "neural-full"  # a diagonal covariance, and a full one (alanine dipeptide)
 SCHEDULED = 0.9  # share of the steps before schedules end, where there are fewer steps than they take
 
 

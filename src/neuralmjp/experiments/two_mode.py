@@ -18,7 +18,7 @@ from ..fitted import FittedMJP
 from ..systems import Simulation, TwoMode
 from ..timeseries import TimeSeries
 from ..training.config import Preset
-from .published_training import trained_as_published
+from .published_training import EMISSION, trained_as_published
 from .runs import Told, chosen, how_long, reported, several, size_of
 from .state_methods import KOEHS_HERE, Runs, by_koehs, by_networks, holds, lost, over_data
 from .tables import AS_PUBLISHED, EXACT, PUBLISHED, TILTED, Line, Number, Progress, Report, ResultTable, Row, noted
@@ -109,12 +109,12 @@ def on_one(
     told: Told,
     methods: Sequence[str],
 ) -> dict[str, Runs]:
-    neural = partial(NeuralMJP, 2, emission="gaussian", preset=preset, seed=seed, restarts=runs)
+    neural = partial(NeuralMJP, 2, preset=preset, seed=seed, restarts=runs)
     data = simulated.data
-    paper = neural(posterior="paper", changes=trained_as_published("two-mode", size.paper))
+    paper = neural(emission=EMISSION, posterior="paper", changes=trained_as_published("two-mode", size.paper))
     ways: dict[str, Callable[[], Runs]] = {
         AS_PUBLISHED: lambda: by_networks(paper, data, told.next(AS_PUBLISHED)),
-        TILTED: lambda: by_networks(neural(changes=size.tilted), data, told.next(TILTED)),
+        TILTED: lambda: by_networks(neural(emission="gaussian", changes=size.tilted), data, told.next(TILTED)),
         KOEHS_HERE: lambda: by_koehs([data], 2, lambda _: told.next(KOEHS_HERE)),
         EXACT: lambda: over_data(exact, [data], lambda _: told.next(EXACT)),
     }
