@@ -219,7 +219,7 @@ def test_times_of_a_forecast():
         (("--prior", "NETWORK", "--steps", 5), "--steps: only for the neural engine, but the engine is exact, chosen"),
         (("--prior", "NETWORK", "--engine", "meanfield", "--restarts", 2), "meanfield engine has a single start"),
         (("--prior", "NETWORK", "--engine", "neural", "--resume"), "give --out DIR too"),
-        (("--prior", "sir"), "the data have 1 values (X), but 2 are read: S, I"),
+        (("--prior", "sir"), "no species is called 'X', there are S, I: say what each value shows, such as --seen S,I"),
         (("--prior", "missing.network"), "cannot read the reaction network missing.network"),
         (("--prior", "bad.network"), "bad.network, line 2: cannot read 'X => 0'"),
     ],

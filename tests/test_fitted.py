@@ -17,6 +17,7 @@ from neuralmjp.emissions import Categorical
 from neuralmjp.exact.model import Model, Parameters
 from neuralmjp.fitted_files import FORMAT_VERSION, summary
 from neuralmjp.mjp import Interval
+from neuralmjp.mjp.interval import LEVEL
 from neuralmjp.priors import FreeRates, ParametricRates
 from priors.test_rate_models import MODELS
 
@@ -234,6 +235,17 @@ class TestObservables:
         found = GAUSSIAN.observable(lambda rates: mjp.mfpt(rates, source=0, target=1))
         assert found.mean == pytest.approx(1 / 0.8)
         assert found.lower < found.mean < found.upper
+
+    @pytest.mark.parametrize(
+        "function", [lambda r: r[0, 1], lambda r: float(r[0, 1]), lambda r: r.T[1, 0], lambda r: r[..., 0, 1]]
+    )
+    def test_of_one_matrix_or_of_a_batch(self, function):
+        found = GAUSSIAN.observable(function)
+        tail = (1 - LEVEL) / 2
+        ends = np.quantile(GAUSSIAN.rate_samples[:, 0, 1], [tail, 1 - tail], method="inverted_cdf")
+        np.testing.assert_allclose([found.mean, found.lower, found.upper], [0.8, *ends])
+        row = GAUSSIAN.observable(lambda r: r[0])
+        assert row.lower.shape == (2,)
 
     def test_every_named_observable(self):
         for name in ("stationary_distribution", "timescales", "mfpt", "sojourn_times", "entropy_production"):

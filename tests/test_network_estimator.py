@@ -238,13 +238,20 @@ def test_columns_by_name_and_by_order():
     assert (read.value_names, readings.columns) == (("predator", "prey"), ((1,), (0,)))
     read, readings = NetworkMJP(network, seen=["prey"]).observed(turned)
     np.testing.assert_array_equal(read.values[:, 0], data.values[:, 0])
-    plain = TimeSeries(data.times, data.values, data.offsets, data.names, ("a", "b"))
+    plain = TimeSeries(data.times, data.values, data.offsets, data.names, ("value_0", "value_1"))
     read, readings = NetworkMJP(network).observed(plain)
     assert (read.value_names, readings.columns) == (("prey", "predator"), ((0,), (1,)))
+    capitals = TimeSeries(data.times, data.values[:, ::-1], data.offsets, data.names, ("Predator", "PREY"))
+    assert NetworkMJP(network).observed(capitals)[1].columns == ((1,), (0,))
+    others = TimeSeries(data.times, data.values[:, ::-1], data.offsets, data.names, ("foxes", "prey"))
+    with pytest.raises(InputError, match="no species is called 'foxes', there are prey, predator: say what each value"):
+        NetworkMJP(network).observed(others)
+    read, readings = NetworkMJP(network, seen=["predator", "prey"]).observed(others)
+    assert readings.columns == ((1,), (0,))
     summed = TimeSeries(data.times, data.values[:, :1], data.offsets, data.names, ("prey+predator",))
     assert NetworkMJP(network).observed(summed)[1].columns == ((0, 1),)
     with pytest.raises(InputError, match="the data have 1 values"):
-        NetworkMJP(network).observed(TimeSeries(data.times, data.values[:, :1], data.offsets, data.names, ("a",)))
+        NetworkMJP(network).observed(TimeSeries(data.times, data.values[:, :1], data.offsets, data.names, ("value",)))
 
 
 def test_choices_by_name(network):

@@ -11,6 +11,7 @@ from neuralmjp import ExactMJP, InputError, TimeSeries, plots
 from neuralmjp.mjp import Interval
 from neuralmjp.plots import plot_belief, plot_counts, plot_rates, plot_trace
 from neuralmjp.plots.palette import STATES, TRUTH, state_colour
+from neuralmjp.priors import FreeRates
 
 TIMES = np.arange(6) * 0.5
 STATE = np.array([0, 0, 1, 1, 0, 2])
@@ -254,6 +255,14 @@ class TestTransitionNetwork:
         circles = [patch for patch in ax.patches if hasattr(patch, "get_radius")]
         assert np.argsort([circle.get_radius() for circle in circles]).tolist() == np.argsort(law).tolist()
         assert ax.get_xlabel() == "rates per ms"
+
+    def test_a_state_that_is_never_left(self, ax, fitted):
+        """Nothing flows in the long run; the jumps are there all the same."""
+        chain = FreeRates(3, mask=[[0, 1, 0], [0, 0, 1], [0, 0, 0]])
+        parameters = fitted.parameters._replace(rates=np.log([2.0, 5.0]))
+        ill = replace(fitted, model=fitted.model._replace(rate_model=chain), parameters=parameters, intervals={})
+        plots.plot_transition_network(ill, ax)
+        assert {"2", "5"} <= set(words(ax))
 
     def test_what_may_not_happen_is_dashed(self, ax, fitted):
         plots.plot_transition_network(fitted, ax, least=0.0)

@@ -130,7 +130,9 @@ class FittedMJP:
         return self.observable(mjp.entropy_production)
 
     def observable(self, function: Any) -> Interval:
-        """Any function of a batch of rate matrices, with the interval that the uncertainty of the rates gives it.
+        """Any function of the rate matrix, with the interval that the uncertainty of the rates gives it.
+
+        It is asked for all draws at once, as a batch, and matrix by matrix where it does not take one.
 
         >>> # fitted.observable(lambda rates: mjp.mfpt(rates, source=0, target=2))
         """
@@ -144,7 +146,8 @@ class FittedMJP:
         ends = [value[None]]
         for samples in which if self.unseen.any() else which[:1]:
             with np.errstate(invalid="ignore"):  # the quantile of infinite values
-                ends.append(np.quantile(function(samples), [tail, 1 - tail], axis=0, method="inverted_cdf"))
+                drawn = _of_each(function, samples, value.shape)
+                ends.append(np.quantile(drawn, [tail, 1 - tail], axis=0, method="inverted_cdf"))
         every = np.concatenate(ends)
         return Interval(value, every.min(0), every.max(0))
 
@@ -157,10 +160,14 @@ class FittedMJP:
 
     # ---- what the process did in some data
 
-    def _prepared(self, data: TimeSeries) -> Prepared:
+    def require_values(self, data: TimeSeries) -> None:
+        """Raise unless the data are a series of as many values as the model was fitted to."""
         require_series(data)
         if data.n_features != len(self.value_names):
             raise InputError(f"the model was fitted to {len(self.value_names)} values, the data have {data.n_features}")
+
+    def _prepared(self, data: TimeSeries) -> Prepared:
+        self.require_values(data)
         plain = Scaling(np.zeros(data.n_features), np.ones(data.n_features))
         laid = make_evidence(data, self.emission, self.n_states, plain, self.panel)
         return Prepared(self.model, self.parameters, laid)
@@ -279,3 +286,16 @@ def _rates(model: Model, parameters: Parameters) -> np.ndarray:
 @in_double_precision
 def _initial(model: Model, parameters: Parameters, rates: np.ndarray) -> np.ndarray:
     return np.asarray(initial_law(model, parameters, jnp.asarray(rates)))
+
+
+def _of_each(
+    function: Any, samples: Float[np.ndarray, "sample state state"], shape: tuple[int, ...]
+) -> Float[np.ndarray, "..."]:
+    """Of every rate matrix; one by one where the function does not take a batch of them."""
+    try:
+        drawn = np.asarray(function(samples), float)
+    except (TypeError, ValueError, IndexError):  # what it says to a batch; to a matrix it may say another thing
+        drawn = np.empty(0)
+    if drawn.shape == (len(samples), *shape):
+        return drawn
+    return np.array([function(one) for one in samples], float)

@@ -160,8 +160,9 @@ def matched(data: TimeSeries, names: tuple[str, ...]) -> TimeSeries:
     """The columns of these names, in this order, where the data have them all; else as many columns as they come."""
     if data.value_names == names:
         return data
-    if set(names) <= set(data.value_names):
-        order = [data.value_names.index(name) for name in names]
+    there, wanted = ([name.lower() for name in some] for some in (data.value_names, names))
+    if set(wanted) <= set(there):
+        order = [there.index(name) for name in wanted]
     elif data.n_features == len(names):
         order = list(range(len(names)))
     else:

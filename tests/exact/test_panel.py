@@ -163,3 +163,44 @@ def test_misread_states_no_worse_than_r(patients):
     found = fitted.intervals["emission.probability"].mean
     np.testing.assert_allclose(found[np.array(MISREAD) > 0], MISREAD_RATES, rtol=0.03)
     assert fitted.converged
+
+
+def people(seed=0, n=150):
+    """Visits of the process above until death, whose time is known."""
+    rng, times, states = np.random.default_rng(seed), [], []
+    for _ in range(n):
+        t, z, path = 0.0, 0, [(0.0, 0)]
+        while z != 2:
+            t += rng.exponential(1 / RATES[z].sum())
+            z = int(rng.choice(3, p=RATES[z] / RATES[z].sum()))
+            path.append((t, z))
+        grid = np.arange(0.0, min(t, 6.0), 0.5)
+        seen = [path[np.searchsorted([at for at, _ in path], g, side="right") - 1][1] + 1 for g in grid]
+        ended = t <= 6.0
+        times.append([*grid, t] if ended else grid)
+        states.append([*seen, 3] if ended else seen)
+    return TimeSeries.from_arrays(times, states, time_unit="year")
+
+
+def test_a_state_of_exact_entry_is_never_left():
+    """Without a mask it could be left at once, and the density of its entry has no bound."""
+    data = people()
+    fitted = ExactMJP(3, panel=Panel(exact_entry=3)).fit(data)
+    assert not fitted.model.rate_model.allowed[2].any()
+    found = fitted.intervals["rates"]
+    inside = (found.lower <= RATES) & (found.upper >= RATES)
+    assert inside[RATES > 0].sum() >= 3
+    free = 1 - np.eye(3, dtype=int)
+    for choices in ({"mask": free}, {"prior": FreeRates(3)}, {"prior": "reversible"}):
+        with pytest.raises(InputError, match="state 2 is entered at a known time, so it must never be left"):
+            ExactMJP(3, panel=Panel(exact_entry=3), **choices).fit(data)
+
+
+def test_censored_codes_are_no_states():
+    """The automatic emission does not count them."""
+    data = people()
+    values = data.values.copy()
+    values[1:20:7] = 99
+    hidden = TimeSeries(data.times, values, data.offsets, data.names, data.value_names)
+    fitted = ExactMJP(3, panel=Panel(exact_entry=3, censored={99: (1, 2)})).fit(hidden)
+    assert fitted.emission.name == "categorical"

@@ -2,10 +2,11 @@
 
 import json
 
+import numpy as np
 import pytest
 
 from command import assert_refused
-from neuralmjp import ExactMJP, FittedMJP, write
+from neuralmjp import ExactMJP, FittedMJP, TimeSeries, write
 from validation.test_panel_checks import ILL, people
 from validation.worlds import channel
 
@@ -70,3 +71,13 @@ def test_validate_refuses_too_few_simulations(run, recording, tmp_path):
 def test_select_refuses(run, recording):
     assert_refused(run("select", recording, "--states", "1..3"), "--states takes numbers")
     assert_refused(run("select", recording, "--states", "2", "--folds", 100), "too few")
+
+
+def test_data_of_another_kind_are_refused(run, tmp_path):
+    """Nothing is written that a report could take for a check."""
+    data = people(20)
+    ExactMJP(3, mask=(ILL > 0).astype(int)).fit(data).save(tmp_path / "run")
+    two = TimeSeries(data.times, np.hstack([data.values] * 2), data.offsets, data.names, ("a", "b"))
+    write(two, tmp_path / "two.csv")
+    assert_refused(run("validate", tmp_path / "run", tmp_path / "two.csv"), "was fitted to 1 values, the data have 2")
+    assert not (tmp_path / "run" / "checks.json").exists()

@@ -1,11 +1,13 @@
 """Forecasts are as sure as they should be: nine of ten later observations lie inside their 90 % intervals."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from neuralmjp import InputError, NetworkMJP
+from neuralmjp import ExactMJP, InputError, NetworkMJP, TimeSeries
 from neuralmjp.systems import named
-from neuralmjp.validation import coverage
+from neuralmjp.validation import Accuracy, Coverage, coverage
 from validation.worlds import channel, fitted_to
 
 
@@ -26,6 +28,17 @@ def test_a_model_that_is_too_sure():
     found = coverage(fitted, channel(noise=lambda size: np.random.default_rng(0).normal(scale=2.0, size=size)))
     assert found.share < 0.85
     assert found.verdict.passed is False
+
+
+def test_an_interval_of_labels_may_hold_more():
+    """Of few values it cannot hold just nine of ten; too few would still speak against the model."""
+    sure = Coverage(np.array([0.99, 1.0]), 100, 0.001, Accuracy(np.ones(2), np.ones(2)), discrete=True)
+    assert sure.verdict.passed
+    assert replace(sure, discrete=False).verdict.passed is False
+    assert replace(sure, inside=np.array([0.7, 0.8])).verdict.passed is False
+    states = np.random.default_rng(0).integers(0, 2, (30, 12))
+    data = TimeSeries.from_arrays(np.tile(np.arange(12.0), (30, 1)), states)
+    assert coverage(ExactMJP(2, "categorical").fit(data), data, horizon=2).discrete
 
 
 def test_nothing_to_forecast():

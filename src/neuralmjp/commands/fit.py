@@ -127,9 +127,11 @@ def run(
             with progress_display() as progress:
                 fitted = ExactMJP(n_states, restarts=restarts, **assumed).fit(data, progress)
             bound_of = ""
-        show(fitted, path, bound_of=bound_of)
-        if writes():
-            write_run(fitted, summary(fitted), columns, out, json_file, data=path)
+        try:
+            show(fitted, path, bound_of=bound_of)
+        finally:  # kept, even if nobody listens any more
+            if writes():
+                write_run(fitted, summary(fitted), columns, out, json_file, data=path)
 
 
 def steps_of(thin: str) -> int:

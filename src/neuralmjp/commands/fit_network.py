@@ -61,5 +61,7 @@ def run(
             screen.print(f"engine: {engine}{why}", soft_wrap=True)
             with progress_display() as progress:
                 fitted = estimator.fit(data, progress)
-        show(fitted, path)
-        write_run(fitted, summary(fitted), columns, out, json_file, data=path)
+        try:
+            show(fitted, path)
+        finally:  # kept, even if nobody listens any more
+            write_run(fitted, summary(fitted), columns, out, json_file, data=path)

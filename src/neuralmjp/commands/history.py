@@ -10,7 +10,6 @@ from ..mjp.precision import in_double_precision
 from ..training.coupled import CoupledTrained
 from ..training.run import Trained
 
-HISTORY_FILE = "history.csv"
 TERMS = ("objective", "reconstruction", "path_kl", "initial_kl")  # means over a round, in nats per series
 
 

@@ -8,8 +8,7 @@ from ..fitted_files import read_json
 from ..io import is_store, open_store, read
 from ..report import Finding, Source, write_report
 from ..shapes import require_shape
-from .history import HISTORY_FILE
-from .runs import CHECKS_FILE, SOURCE_FILE, load_any
+from .runs import CHECKS_FILE, HISTORY_FILE, REPORT_FILE, SOURCE_FILE, load_any
 from .show import console
 
 SOURCE = {"data": (str, None), "command": (str, None)}
@@ -36,7 +35,7 @@ def run(folder: Path, data: Path | None, columns: dict[str, Any], out: Path | No
         history=history_of(folder),
         findings=checks_of(folder),
     )
-    file = out or folder / "report.html"
+    file = out or folder / REPORT_FILE
     write_report(fitted, file, data=found, source=source)
     screen.print(f"report -> {file}", soft_wrap=True)
 

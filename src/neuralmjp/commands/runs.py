@@ -21,6 +21,8 @@ from .show import console
 COLUMNS_FILE = "columns.json"
 SOURCE_FILE = "source.json"
 CHECKS_FILE = "checks.json"
+REPORT_FILE = "report.html"
+HISTORY_FILE = "history.csv"
 _COLUMN = (str, int, None)
 COLUMNS = {"series": _COLUMN, "time": _COLUMN, "values": (*_COLUMN, [(str, int)]), "time_unit": (str, None),
            "header": (bool, None), "rate": (str, float, None), "channel": _COLUMN, "decimate": (int, None),
@@ -74,14 +76,17 @@ def write_run(
     """
     screen = console()
     if out is not None:
+        replaced = (out / "model.json").exists()
         fitted.save(out)
+        for told in (CHECKS_FILE, REPORT_FILE, *((HISTORY_FILE,) if fitted.engine == "exact" else ())):
+            (out / told).unlink(missing_ok=True)  # of the fit that was here
         write_columns(out, columns)
         source = {
             "data": None if data is None else str(data.resolve()),
             "command": shlex.join(["neuralmjp", *sys.argv[1:]]),
         }
         write_whole_text(out / SOURCE_FILE, json.dumps(source, indent=2) + "\n")
-        screen.print(f"model -> {out}", soft_wrap=True)
+        screen.print(f"model -> {out}{', in place of the one that was there' if replaced else ''}", soft_wrap=True)
     if json_file is not None:
         write_whole_text(json_file, json.dumps(result, indent=2, allow_nan=False) + "\n")
         screen.print(f"result -> {json_file}", soft_wrap=True)

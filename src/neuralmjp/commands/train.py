@@ -14,7 +14,8 @@ from ..timeseries import TimeSeries
 from ..training.checkpoints import has_checkpoint
 from ..training.interrupt import Interruption, listening
 from ..training.mesh import writes
-from .history import HISTORY_FILE, write_history
+from .history import write_history
+from .runs import HISTORY_FILE
 from .show import console, progress_display
 
 

@@ -39,6 +39,8 @@ def run(
 ) -> None:
     randomness(seed)  # refused here, in words, if it is no seed
     fitted, data = load_any(folder), read(path, **columns)
+    if isinstance(fitted, FittedMJP):
+        fitted.require_values(data)
     found: dict[str, Any] = {}
     verdicts: list[Verdict] = []
     for name, check in checks_of(fitted, data, simulations, seed):
@@ -54,6 +56,8 @@ def run(
     screen.print(shown)
     failed = [one.check for one in verdicts if one.passed is False]
     done = sum(one.passed is not None for one in verdicts)
+    if done == 0:
+        raise InputError(f"{path}: no check could be done: {verdicts[0].sentence}")
     screen.print(f"{done - len(failed)} of {done} checks passed{': look at ' + ', '.join(failed) if failed else ''}")
     if out is not None:
         for name in draw(found, out, exits_of(fitted)):
@@ -88,7 +92,8 @@ def checks_of(fitted: FittedMJP | FittedNetwork, data: TimeSeries, simulations: 
             fitted.n_states,
             emission=fitted.emission,
             prior=fitted.model.rate_model,
-            initial="stationary" if fitted.model.initial == "stationary" else "free",
+            initial=fitted.model.given or ("stationary" if fitted.model.initial == "stationary" else "free"),
+            panel=fitted.panel,
             seed=fitted.seed,
         )
         return [

@@ -60,7 +60,7 @@ def named_emission(
     if misread is not None and name not in ("auto", "categorical"):
         raise InputError(f"a table of misreadings is for categorical observations, not for {name}")
     if name == "auto":
-        name = automatic(data, n_states, labelled=misread is not None)
+        name = automatic(data, n_states, labelled=misread is not None, ignore=ignore)
     if name == "categorical":
         return categorical(data, n_states, misread, ignore)
     if name not in PLAIN:
@@ -71,11 +71,12 @@ def named_emission(
     return PLAIN[name]() if rails is None else Clipped(*rails)
 
 
-def automatic(data: TimeSeries, n_states: int, *, labelled: bool = False) -> str:
-    """Categorical where the values are as few whole numbers as there are states; else Gaussian."""
+def automatic(data: TimeSeries, n_states: int, *, labelled: bool = False, ignore: tuple[float, ...] = ()) -> str:
+    """Categorical where values, less those to ignore, are as few whole numbers as there are states; else Gaussian."""
     if labelled:
         return "categorical"
     seen = data.values[data.mask]
+    seen = seen[~np.isin(seen, ignore)] if ignore else seen
     few = data.n_features == 1 and len(np.unique(seen[:100_000])) <= n_states and (seen == np.round(seen)).all()
     return "categorical" if few else "gaussian"
 

@@ -12,7 +12,7 @@ from ..emissions.hum import with_nuisance
 from ..emissions.named import named_emission
 from ..emissions.wrapped import Levels, levels_of
 from ..errors import InputError
-from ..exact.evidence import Panel
+from ..exact.evidence import Panel, state_of
 from ..exact.model import Model
 from ..mjp.structure import require_one_class
 from ..mjp.types import ArrayLike
@@ -24,10 +24,10 @@ from .choices import Choices
 NOTHING_SPECIAL = Panel()
 
 
-def require_states(n: int) -> None:
+def require_states(n: object) -> None:
     """Raise unless there is something to jump between."""
-    if n < 2:
-        raise InputError(f"a process that jumps has at least 2 states, got {n}")
+    if not isinstance(n, int | np.integer) or n < 2:
+        raise InputError(f"a process that jumps has at least 2 states, a whole number; got {n!r}")
 
 
 @dataclass
@@ -85,7 +85,7 @@ class Assumptions(Choices):
             )
         if not (isinstance(emission, Categorical) or data.n_observations > 10 * self.n_states**2):
             data.check_states(self.n_states)
-        rate_model = self._rate_model(levels_of(emission))
+        rate_model = self._rate_model(levels_of(emission), self._last(emission))
         if isinstance(emission, Categorical) and len(emission.readable) != self.n_states:
             raise InputError(f"the emission is for {len(emission.readable)} states, but {self.n_states} are asked for")
         first_seen = isinstance(emission, Categorical) and (
@@ -106,10 +106,18 @@ class Assumptions(Choices):
             raise InputError(f"an initial law holds {self.n_states} probabilities that sum to one")
         return Model(rate_model, emission, "given", tuple(law.tolist()))
 
-    def _rate_model(self, levels: Levels | None) -> RateModel:
+    def _last(self, emission: Emission) -> int | None:
+        """The state that is entered at a known time and never left, if there is one."""
+        entry = self.panel.exact_entry
+        return None if entry is None or not isinstance(emission, Categorical) else state_of(emission, entry)
+
+    def _rate_model(self, levels: Levels | None, last: int | None) -> RateModel:
         prior, mask = self.prior, self.mask
         if mask is None and levels is not None:
             mask = levels.between_levels.astype(int)
+        elif mask is None and last is not None and prior == "free":
+            mask = 1 - np.eye(self.n_states, dtype=int)
+            mask[last] = 0
         if self.mask is not None and not isinstance(prior, str):
             raise InputError("a mask goes with free or reversible rates by name; a rate model holds its own")
         if isinstance(prior, System):
@@ -122,4 +130,9 @@ class Assumptions(Choices):
             raise InputError(f"no rate model {prior!r}; there are free, reversible, or a system")
         if prior.n_states != self.n_states:
             raise InputError(f"the rate model has {prior.n_states} states, but {self.n_states} are asked for")
+        if last is not None and prior.allowed[last].any():
+            to = int(np.flatnonzero(prior.allowed[last])[0])
+            raise InputError(
+                f"state {last} is entered at a known time, so it must never be left: forbid the jump {last} -> {to}"
+            )
         return prior

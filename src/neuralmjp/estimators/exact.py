@@ -53,6 +53,8 @@ class ExactMJP(Assumptions):
         """Find the parameters that make the data most likely, and how well the data determine them."""
         began = time.perf_counter()
         model = self.model(data)
+        if self.restarts is not None and self.restarts < 1:
+            raise InputError(f"a fit has at least 1 start, got restarts={self.restarts}")
         restarts = self.restarts or default_restarts(model.emission)
         found = fit(data, model, panel=self.panel, restarts=restarts, seed=self.seed, progress=progress)
         if self.intervals:

@@ -1,5 +1,6 @@
 """The estimator of reaction networks: one set of assumptions, three engines."""
 
+import re
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -27,6 +28,7 @@ from .coupled import Start, fitted_by_networks, fitted_by_sweeps, train_network
 from .lattice import assemble_network
 
 Engine = Literal["auto", "exact", "neural", "meanfield"]
+NAMELESS = re.compile(r"(value(_\d+)?|\d+)?")  # names of columns that nobody named
 MOST_WORK = 2e9  # cells times substeps of one evaluation, beyond which a fit takes hours
 # The same for the exact likelihood of what a mean field found: some five seconds for each of several evaluations.
 MOST_AFTERWARDS = {"cpu": 2e7, "gpu": 1e9}
@@ -229,9 +231,18 @@ class NetworkMJP(Choices):
         if self.seen is not None:
             shown = [tuple(part.strip() for part in each.split("+")) for each in self.seen]
         else:
+            by_name = {one.lower(): one for one in species}
             named = [tuple(part.strip() for part in name.split("+")) for name in data.value_names]
-            known = all(part in species for some in named for part in some)
-            shown = named if known else list(self.network.seen or [(one,) for one in species])
+            unknown = [part for some in named for part in some if part.lower() not in by_name]
+            if not unknown:
+                shown = [tuple(by_name[part.lower()] for part in some) for some in named]
+            elif self.network.seen is None and not all(map(NAMELESS.fullmatch, data.value_names)):
+                raise InputError(
+                    f"no species is called {unknown[0]!r}, there are {', '.join(species)}: say what each value shows, "
+                    f"such as --seen {','.join(species)} (seen=[...])"
+                )
+            else:
+                shown = list(self.network.seen or [(one,) for one in species])
         for part in (part for some in shown for part in some):
             if part not in species:
                 raise InputError(f"{part!r} is seen, but is not among the species {', '.join(species)}")

@@ -20,6 +20,8 @@ BEND = 0.18  # of an arrow, so that both directions are seen
 def plot_transition_network(fitted: "FittedMJP", ax: Axes, *, least: float = 1e-3) -> Axes:
     """Draw states as large as they are frequent, and jumps as arrows with their rates, thick where many happen.
 
+    Where a state is never left, they are as thick as they are fast.
+
     Jumps that may not happen at all (their interval begins at zero) are dashed.
 
     Args:
@@ -29,7 +31,8 @@ def plot_transition_network(fitted: "FittedMJP", ax: Axes, *, least: float = 1e-
     rates = fitted.rates
     law = np.asarray(fitted.stationary_distribution.mean)
     unsure = np.asarray(interval_or_unknown(fitted.intervals, "rates", rates).lower) == 0
-    flow = rates * law[:, None]
+    # Where all end in one state nothing flows in the long run: the rates alone tell which jumps count.
+    flow = rates * law[:, None] if (law > 0).all() else rates
     most = float(flow.max()) or 1.0
     places, radius = _places(len(rates)), SMALLEST + (LARGEST - SMALLEST) * np.sqrt(law)
     for i, j in np.argwhere((rates > 0) & (flow >= least * most)).tolist():

@@ -25,6 +25,7 @@ class Coverage:
     n_forecasts: int
     error: float  # standard error of the share in all, forecasts being independent
     accuracy: Accuracy  # distance of the expected values from what came
+    discrete: bool = False  # few values: an interval cannot hold just 90 %, only at least so many
 
     @property
     def share(self) -> float:
@@ -33,9 +34,10 @@ class Coverage:
     @property
     def verdict(self) -> Verdict:
         told = f"{self.share:.1%} of the observations up to {len(self.inside)} ahead lie inside their 90 % intervals"
-        off = abs(self.share - MEANT)
+        off = MEANT - self.share if self.discrete else abs(self.share - MEANT)
         passed = off <= max(0.05, 3 * self.error)
-        says = "as they should" if passed else f"should be 90 %, standard error {self.error:.1%}"
+        least = "at least " if self.discrete else ""
+        says = "as they should" if passed else f"should be {least}90 %, standard error {self.error:.1%}"
         far = f"{self.accuracy.at[0]:.3g} one ahead, {self.accuracy.overall:.3g} over all"
         return Verdict("forecasts", passed, f"{told}: {says}; root mean square error {far}")
 
@@ -75,4 +77,7 @@ def coverage(
     error = float(each.std(ddof=1) / np.sqrt(len(each)) if len(each) > 1 else alone)
     shape = (len(pieces), horizon, -1)
     off = accuracy(law.mean.reshape(shape), seen.reshape(shape))
-    return Coverage(np.nanmean(inside.reshape(shape), axis=(0, 2)), len(pieces), error, off)
+    whole = seen[~np.isnan(seen)]
+    return Coverage(
+        np.nanmean(inside.reshape(shape), axis=(0, 2)), len(pieces), error, off, bool((whole == whole.round()).all())
+    )

@@ -58,6 +58,8 @@ def implied_timescales(
     data: TimeSeries, estimator: ExactMJP, thinnings: Sequence[int] = THINNINGS
 ) -> ImpliedTimescales:
     """Fit to every n-th observation, n from `thinnings`; those that would leave too little are left out."""
+    if estimator.panel.exact_entry is not None:
+        raise InputError("thinned data lack exact times of entry, on which such a model rests")
     fewest = FEWEST_PER_STATE * estimator.n_states
     used = [n for n in thinnings if n == 1 or (data.n_observations / n >= fewest and data.lengths.max() >= 2 * n)]
     if not used:

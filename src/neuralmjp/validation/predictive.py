@@ -77,7 +77,10 @@ def predictive(fitted: FittedMJP, data: TimeSeries, *, simulations: int = 50, se
     both.
     """
     if fitted.panel.exact_entry is not None:
-        raise InputError("the model cannot simulate exact times of entry: look at prevalence and Pearson's test")
+        raise InputError(
+            "the model cannot simulate exact times of entry; where states are seen as they are, prevalence "
+            "and Pearson's test can"
+        )
     require_enough(simulations)
     runs = [resimulated(fitted, data, seed=seed + k + 1) for k in range(simulations)]
     lags = _lags(data)
