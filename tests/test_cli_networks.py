@@ -162,9 +162,11 @@ def test_forecast_of_hidden_states(run, tmp_path):
     assert "Forecast at the end: mean [5 %, 95 %]" in out
     seen, found = read(data), read(ahead)
     name = seen.value_names[0]
-    assert found.value_names == tuple(f"{name}_{part}" for part in ("mean", "q05", "q50", "q95"))
+    readings = tuple(f"{name}_{part}" for part in ("mean", "q05", "q50", "q95"))
+    assert found.value_names == (*readings, "p_0", "p_1")
+    np.testing.assert_allclose(found.values[:, 4:].sum(1), 1.0)
     assert (found.times[found.offsets[1:] - 1] == 30).all()
-    assert (np.diff(found.values[:, 1:], axis=1) >= 0).all()
+    assert (np.diff(found.values[:, 1:4], axis=1) >= 0).all()
     again = tmp_path / "again.csv"
     run("predict", folder, data, "--until", 30, "--samples", 300, "--seed", 4, "--out", again)
     assert again.read_text() == ahead.read_text()
@@ -177,8 +179,11 @@ def test_forecast_of_labels(run, tmp_path):
     assert run("predict", folder, data, "--steps", 1, "--out", ahead)[0] == 0
     rows = rows_of(ahead)  # one for each series
     assert len(rows) == 20
-    assert list(rows[0])[6:] == [f"state_p_{k}" for k in range(6)]
-    chances = np.array([[float(row[f"state_p_{k}"]) for k in range(6)] for row in rows])
+    assert list(rows[0])[6:] == [f"{start}p_{k}" for start in ("state_", "") for k in range(6)]
+    chances, exact = (
+        np.array([[float(row[f"{start}p_{k}"]) for k in range(6)] for row in rows]) for start in ("state_", "")
+    )
+    np.testing.assert_allclose(chances, exact, atol=0.08)  # of what is seen, by 1000 draws; of the states, computed
     np.testing.assert_allclose(chances.sum(1), 1.0)
     np.testing.assert_allclose(chances @ np.arange(6), [float(row["state_mean"]) for row in rows])
 

@@ -48,7 +48,7 @@ class Decoded:
         return tuple(np.concatenate([*each, np.empty(0)]) for each in found)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class FittedMJP:
     """Rates, emission and everything that follows from them, with intervals.
 
@@ -88,6 +88,13 @@ class FittedMJP:
     @cached_property
     def rates(self) -> Float[np.ndarray, "state state"]:
         return _rates(self.model, self.parameters)
+
+    def __repr__(self) -> str:
+        ended = "converged" if self.converged else "not converged"
+        return (
+            f"FittedMJP({self.n_states} states, emission {self.emission.name}, {self.engine} engine, "
+            f"{self.n_observations} observations, log-likelihood {self.log_likelihood:.2f}, {ended})"
+        )
 
     @property
     def generator(self) -> Float[np.ndarray, "state state"]:

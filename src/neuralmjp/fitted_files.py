@@ -176,6 +176,9 @@ def read_folder(
     try:
         known = read_json(file)
         if not isinstance(known, dict) or (known.get("format"), known.get("version")) != (form, number):
+            held = known.get("format") if isinstance(known, dict) else None
+            if isinstance(held, str) and held != form:
+                raise InputError(f"{file}: not a {what}, but a {held.removeprefix('neuralmjp ')!r}")
             raise InputError(f"{file}: not a {what} of version {number}; fit again with this version")
         arrays = read_npz(folder / "arrays.npz")
     except (OSError, DamagedFile) as error:

@@ -45,6 +45,7 @@ def run(
     else:
         forecast = fitted.predict(data, times, samples=SAMPLES if samples is None else samples, seed=seed)
         labels = chances_of_labels(fitted, forecast.samples)
+        labels |= {f"p_{k}": p for k, p in enumerate(forecast.probabilities.T)}  # of the hidden states, as decode has
     ahead = forecast.readings
     law = np.stack([ahead.mean, ahead.lower, ahead.median, ahead.upper], axis=-1)
     names = (*(f"{one}_{part}" for one in fitted.value_names for part in PARTS), *labels)
