@@ -53,6 +53,7 @@ class TestChoices:
     ("choices", "data", "message"),
     [
         ({"n_states": 1}, LEVELS, "at least 2 states, a whole number; got 1"),
+        ({"n_states": 2, "restarts": 0}, LEVELS, "a fit has at least 1 start"),
         ({"n_states": 2, "mask": np.ones((3, 3))}, LEVELS, r"2 states is a 2 x 2 table, got shape \(3, 3\)"),
         ({"n_states": 2, "emission": "gauss"}, LEVELS, "no emission 'gauss'; there are categorical, gaussian"),
         ({"n_states": 2, "emission": "poisson"}, LEVELS, "counts must be whole numbers from 0"),

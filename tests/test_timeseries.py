@@ -32,6 +32,15 @@ def test_what_is_no_time_series_is_told_the_way(data, way):
     require_series(TimeSeries.from_arrays([0.0, 1.0], [1.0, 2.0]))
 
 
+def test_dates_and_complex_numbers_are_not_taken_for_numbers():
+    days = np.array(["2020-01-01", "2020-01-02"], "datetime64[D]")
+    with pytest.raises(InputError, match="times are dates: say in what they count"):
+        TimeSeries.from_arrays(days, [1.0, 2.0])
+    assert TimeSeries.from_arrays((days - days[0]) / np.timedelta64(1, "h"), [1.0, 2.0]).times.tolist() == [0, 24]
+    with pytest.raises(InputError, match="values are complex numbers"):
+        TimeSeries.from_arrays([0.0, 1.0], np.array([1j, 2.0]))
+
+
 class TestArrays:
     """Every accepted shape gives the same data, every other one a message."""
 

@@ -73,6 +73,8 @@ class Assumptions(Choices):
             emission = named_emission(
                 emission, data, self.n_states, misread=self.misread, ignore=ignore, clipped=not disturbed
             )
+        elif not isinstance(emission, Emission):
+            raise InputError(f"an emission is a name or an Emission, got {emission!r}")
         elif self.misread is not None:
             raise InputError("misread goes with an emission by name; an Emission holds its own table of readings")
         if self.levels is not None:

@@ -32,7 +32,8 @@ def profile_interval(found: ExactFit, bounds: np.ndarray, jump: tuple[int, int])
     not reached within a factor of e^30 is 0 or infinite.
     """
     model = found.model.rate_model
-    if not isinstance(model, FreeRates) or model.parameter_of[jump] < 0:
+    inside = all(0 <= k < model.n_states for k in jump)
+    if not isinstance(model, FreeRates) or not inside or model.parameter_of[jump] < 0:
         raise InputError(f"the jump {jump[0]} -> {jump[1]} has no rate of its own to profile")
     k = int(model.parameter_of[jump])
     best = found.theta

@@ -89,8 +89,15 @@ def _flatten(times: Any, values: Any, copy: bool) -> Flat:
 
 def _floats(numbers: Any, what: str) -> Float64[np.ndarray, "..."]:
     try:
-        return np.asarray(numbers, np.float64)
-    except (ValueError, TypeError):
+        given = np.asarray(numbers)
+        if given.dtype.kind in "mM":
+            raise InputError(f"{what} are dates: say in what they count, such as (t - t[0]) / np.timedelta64(1, 'D')")
+        if given.dtype.kind == "c":
+            raise InputError(f"{what} are complex numbers: give their real and imaginary parts as two values")
+        return given.astype(np.float64, copy=False)
+    except (ValueError, TypeError) as error:
+        if isinstance(error, InputError):
+            raise
         raise InputError(f"{what} are not numbers, or not of one length; use one array of floats per series") from None
 
 
