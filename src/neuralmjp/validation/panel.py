@@ -52,7 +52,7 @@ class Prevalence:
         t, k = np.unravel_index(int((np.abs(off) / error).argmax()), off.shape)
         far = bool(abs(off[t, k]) > 3 * error[t, k] and abs(off[t, k]) > FAR)
         told = (
-            f"{self.observed[t, k]:.0%} were last seen in state {self.labels[k]} after {self.times[t]:.3g} "
+            f"{self.observed[t, k]:.0%} were last seen with label {self.labels[k]} after {self.times[t]:.3g} "
             f"{self.time_unit}, {p[t, k]:.0%} are expected"
         )
         return Verdict("prevalence", not far, f"{'furthest off' if not far else 'too far off'}: {told}")
@@ -75,8 +75,9 @@ class Pearson:
         off = (self.observed - self.expected) / np.sqrt(np.maximum(self.expected, FEWEST))
         g, i, j = np.unravel_index(int(np.abs(off).argmax()), off.shape)
         told = (
-            f"furthest off: {self.labels[i]} -> {self.labels[j]} over {self.edges[g]:.3g} to {self.edges[g + 1]:.3g} "
-            f"{self.time_unit}, seen {self.observed[g, i, j]:.0f}, expected {self.expected[g, i, j]:.1f}"
+            f"furthest off: labels {self.labels[i]} -> {self.labels[j]} over {self.edges[g]:.3g} to "
+            f"{self.edges[g + 1]:.3g} {self.time_unit}, seen {self.observed[g, i, j]:.0f}, "
+            f"expected {self.expected[g, i, j]:.1f}"
         )
         passed = self.p_value >= REJECTED
         says = "transitions are as frequent as the model says" if passed else "transitions are not those of the model"
