@@ -9,7 +9,7 @@ from scipy.stats import norm
 
 from exact.test_information import TWO, log_errors, simulated
 from exact.test_recovery import RATES
-from neuralmjp import ExactMJP, FittedMJP, InputError, NeuralMJP
+from neuralmjp import ExactMJP, FittedMJP, InputError, NeuralMJP, TimeSeries
 from neuralmjp.priors import FreeRates
 from neuralmjp.systems import FlashingRatchet
 from training.worlds import TINY
@@ -98,6 +98,18 @@ class TestChoices:
         assert NeuralMJP(2, config=TINY, changes={"steps": 7}).configuration() == replace(TINY, steps=7)
         with pytest.raises(InputError, match="a training configuration has no 'stepps'"):
             NeuralMJP(2, changes={"stepps": 7}).configuration()
+
+    def test_the_published_emission(self):
+        """Mean and spread from a network, unless one asks for plain numbers."""
+        named = {
+            (posterior, emission): NeuralMJP(2, emission, posterior=posterior).model(LEVELS).emission.name
+            for posterior in ("tilted", "paper")
+            for emission in ("auto", "gaussian")
+        }
+        assert named.pop(("paper", "auto")) == "neural"
+        assert set(named.values()) == {"gaussian"}
+        labels = TimeSeries(LEVELS.times, 1.0 * (LEVELS.values > 0), LEVELS.offsets, LEVELS.names, LEVELS.value_names)
+        assert NeuralMJP(2, posterior="paper").model(labels).emission.name == "categorical"
 
     def test_a_known_rate_stays_known(self):
         fitted = NeuralMJP(2, "gaussian", prior=FreeRates(2, fixed={(0, 1): 0.8}), changes={**SHORT, "steps": 50}).fit(

@@ -9,10 +9,12 @@ import jax
 import numpy as np
 
 from ..checks import require_series
+from ..emissions import Gaussian, NeuralGaussian
 from ..errors import InputError
 from ..exact.fit import fit as exact_fit
 from ..exact.fit import ordered
 from ..exact.located import located
+from ..exact.model import Model
 from ..fitted import FittedMJP
 from ..mjp.interval import LEVEL, Interval
 from ..mjp.precision import in_double_precision
@@ -37,7 +39,8 @@ class NeuralMJP(Assumptions):
     """Neural variational inference for a hidden jump process (Seifner & Sanchez 2023), without its bias by default.
 
     Args (beside those of `Assumptions`):
-        posterior: "tilted", whose bound can reach the evidence, or "paper", the published model.
+        posterior: "tilted", whose bound can reach the evidence, or "paper", the published model, which also makes
+            Gaussians by a network where `emission` is "auto".
         preset: "quick" for a laptop, "paper" for the published sizes.
         config: a whole training configuration in place of posterior and preset; see `training.Config`.
         changes: choices of the configuration to change: {"steps": 2000}.
@@ -66,6 +69,12 @@ class NeuralMJP(Assumptions):
         """Every choice of the training run."""
         chosen = preset(self.preset, self.posterior) if self.config is None else self.config
         return chosen.changed(**(self.changes or {}))
+
+    def model(self, data: TimeSeries) -> Model:
+        """What is assumed, spelled out for these data; the published model makes its Gaussians by a network."""
+        made = super().model(data)
+        published = self.configuration().posterior == "paper" and self.emission == "auto"
+        return made._replace(emission=NeuralGaussian()) if published and isinstance(made.emission, Gaussian) else made
 
     def opened(self, data: Data, progress: Progress = lambda *_: None) -> TimeSeries | Stream:
         """What is trained on: data in memory as they are; a store on disk, looked through once."""
