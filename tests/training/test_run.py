@@ -56,7 +56,8 @@ class TestOneRun:
         assert entry["objective"] == pytest.approx(
             entry["reconstruction"] - entry["path_kl"] - entry["initial_kl"], abs=1e-4
         )
-        assert undisturbed.warnings == ("training used up all 12 steps before the bound settled: give it more steps",)
+        (word,) = undisturbed.warnings
+        assert word.startswith("training used up all 12 steps before the bound settled: rates and intervals may be off")
         assert undisturbed.occupancy.sum() == pytest.approx(1.0)
         np.testing.assert_allclose(undisturbed.parameters.rates, undisturbed.history[-1]["theta"], rtol=1e-6)
 

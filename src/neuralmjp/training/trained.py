@@ -173,7 +173,10 @@ def _warnings(occupancy: np.ndarray, refused: int, steps: int, bounds: list[floa
         for k in np.flatnonzero(occupancy < VISITED)
     ]
     if used_up:
-        words.append(f"{USED_UP} all {steps} steps before the bound settled: give it more steps (resumed, it goes on)")
+        words.append(
+            f"{USED_UP} all {steps} steps before the bound settled: rates and intervals may be off; resumed with more "
+            "steps, it goes on"
+        )
     if refused:
         words.append(f"{refused} of {steps} training steps were refused: their result was not finite")
     if len(bounds) > 1:
