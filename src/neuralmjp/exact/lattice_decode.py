@@ -138,7 +138,7 @@ def _first_above(cumulative: Float[np.ndarray, "row place"], q: float) -> Int[np
 
 def later_times(data: TimeSeries, times) -> list[Float[np.ndarray, "_"]]:
     """The times of each series, checked."""
-    if np.ndim(times) == 0:
+    if not hasattr(times, "__len__"):
         raise InputError(f"later times are a list, shared by all series, or one list for each; got {times!r}")
     shared = len(times) > 0 and np.ndim(times[0]) == 0
     each = [times] * len(data) if shared else list(times)
