@@ -39,8 +39,7 @@ class NeuralMJP(Assumptions):
     """Neural variational inference for a hidden jump process (Seifner & Sanchez 2023), without its bias by default.
 
     Args (beside those of `Assumptions`):
-        posterior: "tilted", whose bound can reach the evidence, or "paper", the published model, which also makes
-            Gaussians by a network where `emission` is "auto".
+        posterior: "tilted", whose bound can reach the evidence, or "paper", the published model, emission included.
         preset: "quick" for a laptop, "paper" for the published sizes.
         config: a whole training configuration in place of posterior and preset; see `training.Config`.
         changes: choices of the configuration to change: {"steps": 2000}.
