@@ -33,6 +33,14 @@ def _forgotten_programs():
     jax.clear_caches()
 
 
+@pytest.fixture
+def ax():
+    """Where a figure is drawn."""
+    from matplotlib.figure import Figure
+
+    return Figure().subplots()
+
+
 @pytest.fixture(autouse=True)
 def _usual_printing():
     """Some packages change how everybody's arrays are printed as soon as they are imported."""

@@ -148,10 +148,11 @@ class FittedMJP:
             unknown = np.full_like(value, np.nan)
             return Interval(value, unknown, unknown)
         tail = (1 - LEVEL) / 2
-        # Jumps of which there is no sign may happen, or not: what both say, since draws of them are never zero.
-        which = (self.rate_samples, np.where(self.unseen, self.rates, self.rate_samples))
+        cases = [self.rate_samples]
+        if self.unseen.any():  # such jumps may happen, or not: what both say, since draws of them are never zero
+            cases.append(np.where(self.unseen, self.rates, self.rate_samples))
         ends = [value[None]]
-        for samples in which if self.unseen.any() else which[:1]:
+        for samples in cases:
             with np.errstate(invalid="ignore"):  # the quantile of infinite values
                 drawn = _of_each(function, samples, value.shape)
                 ends.append(np.quantile(drawn, [tail, 1 - tail], axis=0, method="inverted_cdf"))

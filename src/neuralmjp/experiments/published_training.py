@@ -34,11 +34,10 @@ def trained_as_published(
     {'decay': 1.0, 'curriculum': (10, 33, 56), 'fixed_spread': 22, 'steps': 100}
     """
     own = {name: LONGER.get(data_set, {}).get(name, value) for name, value in schedules.items()}
-    rates = RATES[data_set]
-    steps = {**rates, **changes}.get("steps", preset("paper", "paper").steps)
+    steps = changes.get("steps", preset("paper", "paper").steps)
     longest = max(sum(own.get("curriculum", ())[1:]), own.get("fixed_spread", 0))
     share = 1.0 if longest <= steps else SCHEDULED * steps / longest
-    return {**rates, **{name: _shortened(value, share) for name, value in own.items()}, **changes}
+    return {**RATES[data_set], **{name: _shortened(value, share) for name, value in own.items()}, **changes}
 
 
 def _shortened(value: int | tuple[int, int, int], share: float) -> int | tuple[int, ...]:

@@ -12,6 +12,9 @@ from ..timeseries import TIME_UNIT, TimeSeries
 Flat = tuple[
     Float64[np.ndarray, " observation"], Float64[np.ndarray, "observation feature"], Int64[np.ndarray, " series"]
 ]
+DATES = "dates: say in what they count, such as (t - t[0]) / np.timedelta64(1, 'D')"
+# Kinds of arrays that NumPy would turn into floats, though something is lost.
+NOT_REAL = {"M": DATES, "m": DATES, "c": "complex numbers: give their real and imaginary parts as two values"}
 
 
 def from_arrays(
@@ -90,15 +93,12 @@ def _flatten(times: Any, values: Any, copy: bool) -> Flat:
 def _floats(numbers: Any, what: str) -> Float64[np.ndarray, "..."]:
     try:
         given = np.asarray(numbers)
-        if given.dtype.kind in "mM":
-            raise InputError(f"{what} are dates: say in what they count, such as (t - t[0]) / np.timedelta64(1, 'D')")
-        if given.dtype.kind == "c":
-            raise InputError(f"{what} are complex numbers: give their real and imaginary parts as two values")
-        return given.astype(np.float64, copy=False)
-    except (ValueError, TypeError) as error:
-        if isinstance(error, InputError):
-            raise
+        found = None if given.dtype.kind in NOT_REAL else given.astype(np.float64, copy=False)
+    except (ValueError, TypeError):
         raise InputError(f"{what} are not numbers, or not of one length; use one array of floats per series") from None
+    if found is None:
+        raise InputError(f"{what} are {NOT_REAL[given.dtype.kind]}")
+    return found
 
 
 def default_value_names(n_features: int) -> list[str]:
