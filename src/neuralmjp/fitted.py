@@ -136,21 +136,25 @@ class FittedMJP:
     def entropy_production(self) -> Interval:
         return self.observable(mjp.entropy_production)
 
-    def observable(self, function: Any) -> Interval:
+    def observable(self, function: Any, *, draws: int | None = None) -> Interval:
         """Any function of the rate matrix, with the interval that the uncertainty of the rates gives it.
 
         It is asked for all draws at once, as a batch, and matrix by matrix where it does not take one.
 
+        Args:
+            draws: of the rates, fewer than all for a function that takes long.
+
         >>> # fitted.observable(lambda rates: mjp.mfpt(rates, source=0, target=2))
         """
         value = np.asarray(function(self.rates))
-        if len(self.rate_samples) == 0:
+        drawn_rates = self.rate_samples[:draws]
+        if len(drawn_rates) == 0:
             unknown = np.full_like(value, np.nan)
             return Interval(value, unknown, unknown)
         tail = (1 - LEVEL) / 2
-        cases = [self.rate_samples]
+        cases = [drawn_rates]
         if self.unseen.any():  # such jumps may happen, or not: what both say, since draws of them are never zero
-            cases.append(np.where(self.unseen, self.rates, self.rate_samples))
+            cases.append(np.where(self.unseen, self.rates, drawn_rates))
         ends = [value[None]]
         for samples in cases:
             with np.errstate(invalid="ignore"):  # the quantile of infinite values

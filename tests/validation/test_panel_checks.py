@@ -9,6 +9,7 @@ import pytest
 from scipy.linalg import expm
 
 import neuralmjp as nm
+from exact.test_information import simulated
 from neuralmjp import ExactMJP, InputError, Panel, TimeSeries
 from neuralmjp.validation import pearson, prevalence
 from validation.worlds import fitted_to
@@ -42,6 +43,20 @@ def test_prevalence_by_hand():
     assert found.at_risk.tolist() == [3, 2, 2]
     np.testing.assert_allclose(found.observed, [[2 / 3, 1 / 3, 0], [0.5, 0.5, 0], [0, 0.5, 0.5]])
     np.testing.assert_allclose(found.expected.mean[1], expm(fitted.generator * 1.5)[0], atol=1e-8)
+
+
+def test_the_band_allows_for_jumps_that_may_never_happen():
+    """Draws of the rates alone, in which they always do, would have a narrower one."""
+    chain = np.diag(np.full(4, 0.3), 1) + np.diag(np.full(4, 0.4), -1)
+    data = simulated(chain, 6, 20, 1.0, seed=0)
+    fitted = ExactMJP(5, "categorical").fit(data)
+    assert fitted.unseen.any()
+    starts = np.bincount(data.values[data.offsets[:-1], 0].astype(int), minlength=5) / 6
+    found = prevalence(fitted, data, np.array([5.0])).expected
+    drawn = np.quantile([starts @ nm.mjp.transition_matrix(one, 5.0) for one in fitted.rate_samples], [0.025, 0.975], 0)
+    assert (found.upper - found.lower).sum() > 1.02 * (drawn[1] - drawn[0]).sum()
+    assert (found.lower <= found.mean).all()
+    assert (found.mean <= found.upper).all()
 
 
 @pytest.mark.statistical

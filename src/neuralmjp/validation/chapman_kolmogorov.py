@@ -17,7 +17,6 @@ from ..errors import InputError
 from ..exact.alternatives import resimulated
 from ..fitted import FittedMJP
 from ..mjp import Interval, stationary_distribution, transition_matrix
-from ..mjp.interval import LEVEL
 from ..mjp.precision import in_double_precision
 from ..timeseries import TimeSeries
 from .verdict import REJECTED, Verdict, band, require_enough
@@ -26,7 +25,7 @@ MOST_PAIRS = 20_000
 NEAR = 0.2  # pairs whose distance differs from a lag by less than this share of it belong to it
 EM_STEPS = 60
 FARTHEST = 3.0  # lag, in slowest timescales
-SAMPLES = 200  # of the rates, behind the intervals
+DRAWS = 200  # of the rates, behind the intervals
 
 
 @dataclass(frozen=True)
@@ -108,15 +107,10 @@ def chapman_kolmogorov(
     n = len(lags)
     judged = band(observed.reshape(n, -1), drawn.reshape(simulations, n, -1))
     gaps = [np.unique((data.times[b] - data.times[a]).round(12), return_counts=True) for a, b in pairs]
-    predicted = _foreseen(fitted.rates, gaps, groups)
-    samples, ends = fitted.rate_samples[:SAMPLES], (predicted, predicted)
-    if len(samples):
-        tail = (1 - LEVEL) / 2
-        ends = np.quantile([_foreseen(rates, gaps, groups) for rates in samples], [tail, 1 - tail], axis=0)
     width = 1.96 * judged.spread.reshape(observed.shape)
     return ChapmanKolmogorov(
         lags,
-        Interval(predicted, np.minimum(ends[0], predicted), np.maximum(ends[1], predicted)),
+        fitted.observable(lambda rates: _foreseen(rates, gaps, groups), draws=DRAWS),
         Interval(observed, np.clip(observed - width, 0, 1), np.clip(observed + width, 0, 1)),
         judged.deviations.reshape(observed.shape),
         judged.p_value,

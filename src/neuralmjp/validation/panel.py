@@ -16,14 +16,13 @@ from ..exact.evidence import state_of
 from ..exact.fit import fit
 from ..fitted import FittedMJP
 from ..mjp import Interval, transition_matrix
-from ..mjp.interval import LEVEL
 from ..mjp.precision import in_double_precision
 from ..mjp.structure import closed_classes
 from ..priors import rates_of
 from ..timeseries import TimeSeries
 from .verdict import REJECTED, Verdict, require_enough
 
-SAMPLES = 200  # of the rates
+DRAWS = 200  # of the rates
 GROUPS = 4  # of gaps, from short to long
 FEWEST = 1.0  # expected transitions below which cells are left to their neighbours: they count together
 FAR = 0.1  # of everybody: a difference in prevalence that people would care about
@@ -129,12 +128,7 @@ def prevalence(fitted: FittedMJP, data: TimeSeries, times: Float[np.ndarray, "ti
     def expected(rates: np.ndarray) -> np.ndarray:
         return np.einsum("ti,tij->tj", starts / share, np.asarray(transition_matrix(rates, times)))
 
-    mean, samples = expected(fitted.rates), fitted.rate_samples[:SAMPLES]
-    ends = (mean, mean)
-    if len(samples):
-        tail = (1 - LEVEL) / 2
-        ends = np.quantile([expected(rates) for rates in samples], [tail, 1 - tail], axis=0)
-    interval = Interval(mean, np.minimum(ends[0], mean), np.maximum(ends[1], mean))
+    interval = fitted.observable(expected, draws=DRAWS)
     names = tuple(f"{label:g}" for label in emission.labels)
     seen = _last_seen(fitted, times, np.concatenate(visits, axis=1)) / share
     return Prevalence(times, at_risk.astype(int), counts / share, interval, seen, names, data.time_unit)
