@@ -144,6 +144,7 @@ def fit(
     *,
     data: given.DataFile,
     states: given.States = None,
+    state_names: given.StateNames = None,
     engine: given.EngineName = given.Engine.auto,
     emission: given.EmissionName = "auto",
     prior: given.PriorName = "free",
@@ -185,6 +186,7 @@ def fit(
         path=data,
         columns=columns,
         n_states=states,
+        state_names=state_names,
         engine=engine.value,
         training=TrainingOptions(
             posterior=_word(posterior),
@@ -258,10 +260,7 @@ def predict(
     steps: Annotated[
         int | None, typer.Option("--steps", metavar="N", min=1, help="Forecast so many median gaps of each series.")
     ] = None,
-    samples: Annotated[
-        int | None,
-        typer.Option("--samples", metavar="M", min=1, help="states: draws behind the numbers; default 1000."),
-    ] = None,
+    samples: given.Draws = None,
     out: Annotated[
         Path | None, typer.Option("--out", metavar="FILE", help="Where to write: .csv, .parquet or .npz.")
     ] = None,

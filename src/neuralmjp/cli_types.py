@@ -114,6 +114,14 @@ EmissionName = Annotated[
         "auto looks at the data.",
     ),
 ]
+StateNames = Annotated[
+    str | None,
+    typer.Option("--state-names", metavar="A,B,C", help="What tables and figures call the states, in their order."),
+]
+Draws = Annotated[
+    int | None,
+    typer.Option("--samples", metavar="M", min=1, help="states: draws behind the numbers; default 1000."),
+]
 LevelsOption = Annotated[
     str | None,
     typer.Option("--levels", metavar="0,0,1", help="Level of each state, where several look alike; or a table."),

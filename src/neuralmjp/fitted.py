@@ -1,6 +1,7 @@
 """A fitted jump process: immutable, the same for every engine."""
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -76,10 +77,24 @@ class FittedMJP:
     restart_timescales: tuple[float, ...] = ()  # slowest relaxation that each start came to, NaN if none was seen
     posterior: str = "exact"  # "tilted" or "paper" where the neural engine found the parameters
     elbo: float | None = None  # its bound on the log-likelihood
+    state_names: tuple[str, ...] = ()  # for tables and figures; their numbers if not given
+
+    def __post_init__(self):
+        names = tuple(self.state_names) or tuple(map(str, range(self.n_states)))
+        require_names(names, self.n_states)
+        object.__setattr__(self, "state_names", names)
 
     @property
     def n_states(self) -> int:
         return self.model.rate_model.n_states
+
+    def named(self, *names: str) -> "FittedMJP":
+        """The same with names for its states, in their order: `fitted.named("closed", "open")`."""
+        return replace(self, state_names=names)
+
+    def arrow(self, i: int, j: int) -> str:
+        """A jump, as tables show it."""
+        return f"{self.state_names[i]} → {self.state_names[j]}"
 
     @property
     def emission(self) -> Emission:
@@ -298,6 +313,12 @@ def _rates(model: Model, parameters: Parameters) -> np.ndarray:
 @in_double_precision
 def _initial(model: Model, parameters: Parameters, rates: np.ndarray) -> np.ndarray:
     return np.asarray(initial_law(model, parameters, jnp.asarray(rates)))
+
+
+def require_names(names: Sequence[str], n_states: int) -> None:
+    """Raise unless every state has a name of its own."""
+    if len(names) != n_states or len(set(names)) < n_states or not all(name.strip() for name in names):
+        raise InputError(f"{n_states} states need {n_states} different names; got {', '.join(map(repr, names))}")
 
 
 def _of_each(

@@ -57,6 +57,7 @@ def summary(fitted: FittedMJP) -> dict[str, Any]:
         "posterior": fitted.posterior,
         "time_unit": fitted.time_unit,
         "n_states": fitted.n_states,
+        "state_names": list(fitted.state_names),
         "log_likelihood": fitted.log_likelihood,
         **({} if fitted.elbo is None else {"elbo": fitted.elbo}),
         "n_parameters": fitted.n_parameters,
@@ -131,6 +132,7 @@ def save(fitted: FittedMJP, folder: Path) -> None:
         },
         "time_unit": fitted.time_unit,
         "value_names": list(fitted.value_names),
+        "state_names": list(fitted.state_names),
         "log_likelihood": fitted.log_likelihood,
         "n_parameters": fitted.n_parameters,
         "n_observations": fitted.n_observations,
@@ -262,6 +264,7 @@ def _assembled(known: dict[str, Any], arrays: dict[str, np.ndarray]) -> FittedMJ
         restart_timescales=tuple(np.nan if value is None else value for value in known.get("restart_timescales", ())),
         posterior=known["posterior"],
         elbo=known["elbo"],
+        state_names=tuple(map(str, known.get("state_names", ()))),
     )
 
 

@@ -36,7 +36,8 @@ def decode_states(fitted: FittedMJP, data: TimeSeries, path: Path, out: Path) ->
         f"{path}: {data.n_observations} observations decoded, {jumps} changes of state -> {out}", soft_wrap=True
     )
     rows = [
-        [str(k), number(float(share[k])), number(float(decoded.probabilities[:, k].mean()))] for k in range(len(share))
+        [name, number(float(share[k])), number(float(decoded.probabilities[:, k].mean()))]
+        for k, name in enumerate(fitted.state_names)
     ]
     screen.print(table("Occupancy", ["state", "most likely path", "mean probability"], rows))
 

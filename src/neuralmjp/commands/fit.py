@@ -10,6 +10,7 @@ from ..errors import InputError
 from ..estimators import ExactMJP, NeuralMJP
 from ..estimators.assumptions import require_states
 from ..exact.evidence import Panel
+from ..fitted import require_names
 from ..fitted_files import summary
 from ..preprocess import thinned
 from ..store import Store
@@ -38,6 +39,7 @@ def run(
     path: Path,
     columns: dict[str, Any],
     n_states: int | None,
+    state_names: str | None,
     engine: str,
     training: TrainingOptions,
     emission: str,
@@ -65,7 +67,11 @@ def run(
     panel = {"--exact-entry": exact_entry is not None, "--first-known": first_known, "--misread": misread is not None}
     panel["--censored"] = bool(censored)
     if isinstance(chosen, ReactionNetwork):
-        others = {"--states": n_states is not None, "--emission": emission != "auto"} | panel
+        others = {
+            "--states": n_states is not None,
+            "--state-names": state_names is not None,
+            "--emission": emission != "auto",
+        } | panel
         refuse(
             [
                 *_typed(others | {f"--thin {AUTO}": thin == AUTO}),
@@ -99,6 +105,7 @@ def run(
             "say how many hidden states there are with --states K, or name a reaction network with --prior"
         )
     require_states(n_states)  # before anything is said of an engine
+    names = () if state_names is None else read_names(state_names, n_states)
     if engine != "neural":
         refuse_training(training, engine == "auto")
     need_folder(training, out)
@@ -127,6 +134,7 @@ def run(
             with progress_display() as progress:
                 fitted = ExactMJP(n_states, restarts=restarts, **assumed).fit(data, progress)
             bound_of = ""
+        fitted = fitted.named(*names)
         try:
             show(fitted, path, bound_of=bound_of)
         finally:  # kept, even if nobody listens any more
@@ -211,6 +219,13 @@ def read_mask(path: Path) -> np.ndarray:
     if not np.isin(mask, (0, 1)).all():
         raise InputError(f"{path}: a mask holds 0 and 1 alone")
     return mask.astype(int)
+
+
+def read_names(text: str, n_states: int) -> tuple[str, ...]:
+    """`well, ill, dead` -> ("well", "ill", "dead"); refused here, not after a long fit."""
+    names = tuple(name.strip() for name in text.split(","))
+    require_names(names, n_states)
+    return names
 
 
 def read_censored(text: str) -> tuple[float, tuple[float, ...]]:

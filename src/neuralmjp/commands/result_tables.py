@@ -24,11 +24,8 @@ def show(fitted: FittedMJP, path: Path, *, bound_of: str = "") -> None:
         f"{fitted.seconds:.1f} s",
         soft_wrap=True,
     )
-    emission = fitted.emission
-    labels = emission.labels if isinstance(emission, Categorical) else ()
-    if len(labels) == fitted.n_states and labels != tuple(range(fitted.n_states)):
-        pairs = ", ".join(f"{k} is {label:g}" for k, label in enumerate(labels))
-        screen.print(f"states are counted from 0, in the order of the data's labels: {pairs}", soft_wrap=True)
+    for line in _which_states(fitted):
+        screen.print(line, soft_wrap=True)
     screen.print(f"{fitted.message}", soft_wrap=True)
     screen.print(_likelihood(fitted, bound_of), soft_wrap=True)
     known = fitted.uncertainty != "none"
@@ -42,12 +39,24 @@ def show(fitted: FittedMJP, path: Path, *, bound_of: str = "") -> None:
     jumps = np.argwhere(fitted.model.rate_model.allowed)
     at = tuple(jumps.T)
     some = Interval(rates.mean[at], rates.lower[at], rates.upper[at])
-    names = [f"{i} → {j}" for i, j in jumps]
+    names = [fitted.arrow(i, j) for i, j in jumps.tolist()]
     screen.print(table(f"Jump rates (per {unit}){level}", ["jump", "rate", "from", "to"], rows_of(names, some)))
     _show_states(fitted, level)
     _show_emission(fitted, level)
     for warning in fitted.warnings:
         screen.print(f"note: {warning}", soft_wrap=True)
+
+
+def _which_states(fitted: FittedMJP) -> list[str]:
+    """What the numbers of the states mean, where they have labels or names."""
+    emission, names, lines = fitted.emission, fitted.state_names, []
+    labels = emission.labels if isinstance(emission, Categorical) else ()
+    if len(labels) == fitted.n_states and labels != tuple(range(fitted.n_states)):
+        pairs = ", ".join(f"{k} is {label:g}" for k, label in enumerate(labels))
+        lines.append(f"states are counted from 0, in the order of the data's labels: {pairs}")
+    if names != tuple(map(str, range(fitted.n_states))):
+        lines.append(f"names of the states: {', '.join(f'{k} is {name}' for k, name in enumerate(names))}")
+    return lines
 
 
 def _likelihood(fitted: FittedMJP, bound_of: str) -> str:
@@ -68,7 +77,7 @@ def _show_states(fitted: FittedMJP, level: str) -> None:
     except InputError as reason:
         screen.print(f"note: {reason}", soft_wrap=True)
         law, scales = ["-"] * fitted.n_states, None
-    cells = [[str(k), _range(fitted.sojourn_times, k), law[k]] for k in range(fitted.n_states)]
+    cells = [[fitted.state_names[k], _range(fitted.sojourn_times, k), law[k]] for k in range(fitted.n_states)]
     screen.print(table(f"States{level}", ["state", f"dwell time ({unit})", "stationary probability"], cells))
     if scales is not None:
         rows = rows_of([str(k + 1) for k in range(len(scales.mean))], scales)
@@ -83,7 +92,7 @@ def _show_emission(fitted: FittedMJP, level: str) -> None:
         shape = np.shape(interval.mean)
         for at in np.ndindex(*shape):
             if interval.lower[at] < interval.upper[at] or np.isnan(interval.lower[at]):
-                place = place_words(fitted.emission, name, at, shape, fitted.value_names)
+                place = place_words(fitted.emission, name, at, shape, fitted.value_names, fitted.state_names)
                 rows.append([", ".join(place), *_cells(interval, at)])
     if rows:
         of = f" of {fitted.value_names[0]}" if len(fitted.value_names) == 1 else ""

@@ -1,5 +1,7 @@
 """Jump rates, found and true, side by side."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from jaxtyping import Float
 from matplotlib.axes import Axes
@@ -14,10 +16,14 @@ def plot_rates(
     *,
     time_unit: str,
     truth: Float[np.ndarray, "state state"] | None = None,
+    names: Sequence[str] | None = None,
 ) -> Axes:
     """Draw every rate with its interval on a logarithmic axis, one colour per estimate, truth as a bar.
 
     Jumps that no estimate and no truth contains are left out.
+
+    Args:
+        names: of the states, such as `fitted.state_names`; their numbers if not given.
     """
     tables = [estimate.mean for estimate in estimates.values()] + ([] if truth is None else [truth])
     jumps = np.argwhere(np.any([table > 0 for table in tables], axis=0))
@@ -31,7 +37,7 @@ def plot_rates(
         spread = np.maximum(np.stack([mean - lower, np.minimum(upper, 1e300) - mean]), 0.0)[:, seen]
         ax.errorbar(mean[seen], height[seen], xerr=spread, fmt="o", capsize=3, color=state_colour(k), label=name)
     ax.set_xscale("log")
-    ax.set_yticks(places, [f"{i} → {j}" for i, j in jumps])
+    ax.set_yticks(places, [f"{names[i]} → {names[j]}" if names else f"{i} → {j}" for i, j in jumps])
     ax.invert_yaxis()
     ax.set_xlabel(f"rate (per {time_unit})")
     return ax

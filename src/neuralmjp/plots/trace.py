@@ -1,5 +1,7 @@
 """A recording and the hidden path behind it."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from jaxtyping import Float, Int
 from matplotlib.axes import Axes
@@ -16,6 +18,7 @@ def plot_trace(
     feature: int = 0,
     states: Int[np.ndarray, "observation"] | None = None,
     levels: Float[np.ndarray, "state"] | None = None,
+    names: Sequence[str] | None = None,
 ) -> Axes:
     """Draw one series: observations in grey, and the path through its levels, coloured by state.
 
@@ -25,6 +28,7 @@ def plot_trace(
         feature: which value to draw.
         states: state at each observation; None draws the observations alone.
         levels: (K,) height at which each state is drawn; the mean of its observations if not given.
+        names: of the states, such as `fitted.state_names`; their numbers if not given.
     """
     if len(data) != 1:
         raise InputError(f"plot_trace draws one series, not {len(data)}: choose one, such as data[0]")
@@ -44,7 +48,7 @@ def plot_trace(
                 where="post",
                 linewidth=2,
                 color=state_colour(int(state)),
-                label=f"state {state}",
+                label=f"state {names[state] if names else state}",
             )
     ax.set_xlabel(f"time ({data.time_unit})")
     ax.set_ylabel(data.value_names[feature])

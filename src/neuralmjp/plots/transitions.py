@@ -42,7 +42,8 @@ def plot_transition_network(fitted: "FittedMJP", ax: Axes, *, least: float = 1e-
         ax.text(x, y, f"{rates[i, j]:.3g}", ha="center", va="center", fontsize="small")
     for k, (x, y) in enumerate(places):
         ax.add_patch(Circle((x, y), radius[k], facecolor="white", edgecolor=state_colour(k), linewidth=2.5, zorder=3))
-        ax.text(x, y, f"{k}\n{law[k]:.1%}", ha="center", va="center", fontsize="small", color=TRUTH, zorder=4)
+        words = f"{fitted.state_names[k]}\n{law[k]:.1%}"
+        ax.text(x, y, words, ha="center", va="center", fontsize="small", color=TRUTH, zorder=4)
     ax.set(xlim=(-1.5, 1.5), ylim=(-1.5, 1.5), aspect="equal", xticks=[], yticks=[])
     ax.set_xlabel(f"rates per {fitted.time_unit}")
     return ax

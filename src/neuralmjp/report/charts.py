@@ -20,8 +20,9 @@ def by_rows(table: Table, alt: str, unit: str, *, log: bool) -> str:
 
 def transition_network(fitted: FittedMJP) -> str:
     law = np.asarray(fitted.stationary_distribution.mean)
-    words = ", ".join(f"state {k} {share:.3f}" for k, share in enumerate(law))
-    return svg.network(fitted.rates, law, fitted.time_unit, f"Transition network; share of the time: {words}")
+    words = ", ".join(f"state {name} {share:.3f}" for name, share in zip(fitted.state_names, law, strict=True))
+    alt = f"Transition network; share of the time: {words}"
+    return svg.network(fitted.rates, law, fitted.time_unit, alt, fitted.state_names)
 
 
 def dwell_chart(fitted: FittedMJP, visits: Float[np.ndarray, "visit"], state: int) -> str:
@@ -38,7 +39,7 @@ def dwell_chart(fitted: FittedMJP, visits: Float[np.ndarray, "visit"], state: in
         [("fitted", grid.tolist(), curve.tolist())],
         f"dwell time ({fitted.time_unit})",
         "density",
-        f"Dwell times of state {state}: {len(times)} visits, and the fitted exponential",
+        f"Dwell times of state {fitted.state_names[state]}: {len(times)} visits, and the fitted exponential",
         log_x=True,
         stairs=[("visits", edges.tolist(), heights.tolist())],
     )

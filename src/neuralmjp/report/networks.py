@@ -30,7 +30,7 @@ def network_report_of(fitted: FittedNetwork, *, data: TimeSeries | None, source:
         tabs["Training"] = figure(charts.training_curve(source.history), "The bound while training")
     tabs["Repeat it"] = repeat_tab(summary(fitted), source)
     title = f"{fitted.network.name} in {source.data or 'the data'}"
-    return page_of(title, findings, tabs, None, len(fitted.network.species))
+    return page_of(title, findings, tabs, None, fitted.network.species)
 
 
 def constants_of(fitted: FittedNetwork) -> Table:

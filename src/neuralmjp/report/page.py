@@ -53,23 +53,27 @@ def report_of(fitted: FittedMJP, *, data: TimeSeries | None, source: Source) -> 
         recording = packed(data, decoded)
         tabs["Hidden path"] = path_tab(recording, fitted)
         visits = [charts.dwell_chart(fitted, each, k) for k, each in enumerate(decoded.dwells(data))]
-        drawn = "".join(figure(one, f"Dwell times of state {k}") for k, one in enumerate(visits) if one)
+        named = zip(visits, fitted.state_names, strict=True)
+        drawn = "".join(figure(one, f"Dwell times of state {name}") for one, name in named if one)
         tabs["Dwell times"] = drawn or "<p>Too few whole visits to draw.</p>"
     tabs["Tables"] = "".join(table_html(table) for table in tables.values())
     if source.history:
         tabs["Training"] = figure(charts.training_curve(source.history), "The bound while training")
     tabs["Repeat it"] = repeat_tab(summary(fitted), source)
-    return page_of(
-        f"{fitted.n_states} states in {source.data or 'the data'}", findings, tabs, recording, fitted.n_states
-    )
+    title = f"{fitted.n_states} states in {source.data or 'the data'}"
+    return page_of(title, findings, tabs, recording, fitted.state_names)
 
 
 def page_of(
-    title: str, findings: Sequence[Finding], tabs: dict[str, str], recording: dict[str, Any] | None, n_states: int
+    title: str,
+    findings: Sequence[Finding],
+    tabs: dict[str, str],
+    recording: dict[str, Any] | None,
+    names: Sequence[str],
 ) -> str:
     """Tabs below a verdict, with all that they need."""
-    colours = [state_colour(k) for k in range(n_states)]
-    script = f"const recording = {_safe(recording)};\nconst colours = {_safe(colours)};\n"
+    known = {"recording": recording, "colours": [state_colour(k) for k in range(len(names))], "names": list(names)}
+    script = "".join(f"const {name} = {_safe(value)};\n" for name, value in known.items())
     return _asset("page.html").format(
         title=escape(title),
         style=_asset("report.css"),
@@ -131,8 +135,8 @@ def summed_up(findings: Sequence[Finding], first: str, facts: dict[str, str], dr
 def path_tab(recording: dict[str, Any], fitted: FittedMJP) -> str:
     options = "".join(f'<option value="{k}">{escape(name)}</option>' for k, name in enumerate(recording["names"]))
     keys = "".join(
-        f'<span class="key"><i style="background:{state_colour(k)}"></i>state {k}</span>'
-        for k in range(fitted.n_states)
+        f'<span class="key"><i style="background:{state_colour(k)}"></i>state {escape(name)}</span>'
+        for k, name in enumerate(fitted.state_names)
     )
     notes = []
     if recording["left_out"]:

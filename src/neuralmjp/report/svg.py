@@ -145,7 +145,7 @@ def lines(
     return drawing(parts, alt)
 
 
-def network(rates: np.ndarray, law: np.ndarray, unit: str, alt: str) -> str:
+def network(rates: np.ndarray, law: np.ndarray, unit: str, alt: str, names: Sequence[str]) -> str:
     """States on a circle, as large as they are frequent; arrows as thick as jumps are."""
     n, size = len(rates), 420
     angle = 2 * np.pi * np.arange(n) / n - np.pi / 2
@@ -169,12 +169,12 @@ def network(rates: np.ndarray, law: np.ndarray, unit: str, alt: str) -> str:
             f'<path d="M{start[0]:.1f},{start[1]:.1f} Q{bend[0]:.1f},{bend[1]:.1f} {end[0]:.1f},{end[1]:.1f}" '
             f'fill="none" stroke="{TRACE}" stroke-width="{thick:.1f}" marker-end="url(#tip)"/>'
         )
-        parts.append(mark(shape, f"{i} → {j}: {shown(float(rates[i, j]))} per {unit}"))
+        parts.append(mark(shape, f"{names[i]} → {names[j]}: {shown(float(rates[i, j]))} per {unit}"))
         if n <= 5:
             at = bend + 12 * side
             parts.append(label(at[0], at[1] + 4, shown(float(f"{rates[i, j]:.3g}")), kind="tick"))
     for k, (x, y) in enumerate(places.tolist()):
         shape = f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius[k]:.1f}" fill="{state_colour(k)}"/>'
-        shape += label(x, y + 5, str(k), kind="state")
-        parts.append(mark(shape, f"state {k}: {shown(float(law[k]))} of the time"))
+        shape += label(x, y + 5, names[k], kind="state")
+        parts.append(mark(shape, f"state {names[k]}: {shown(float(law[k]))} of the time"))
     return drawing(parts, alt, width=size, height=size)

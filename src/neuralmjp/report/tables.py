@@ -58,12 +58,12 @@ def tables_of(fitted: FittedMJP) -> list[Table]:
     per_state = {"stationary-law": ("Stationary law", fitted.stationary_distribution)}
     per_state["dwell-times"] = (f"Mean dwell time ({unit})", fitted.sojourn_times)
     for name, (title, interval) in per_state.items():
-        found.append(_listed(name, title, "state", [str(k) for k in range(fitted.n_states)], interval))
+        found.append(_listed(name, title, "state", list(fitted.state_names), interval))
     scales = fitted.timescales
     found.append(_listed("timescales", f"Relaxation times ({unit})", "", _ordinals(np.size(scales.mean)), scales))
     jumps = [(i, j) for i in range(fitted.n_states) for j in range(fitted.n_states) if i != j]
     passage = _picked(fitted.mfpt, jumps)
-    found.append(_listed("first-passage", f"Mean first-passage times ({unit})", "", _arrows(jumps), passage))
+    found.append(_listed("first-passage", f"Mean first-passage times ({unit})", "", _arrows(fitted, jumps), passage))
     found.append(emission_of(fitted))
     return [table for table in found if table is not None and table.rows]
 
@@ -80,7 +80,7 @@ def parameters_of(fitted: FittedMJP) -> Table | None:
 def rates_of(fitted: FittedMJP) -> Table:
     jumps = [(int(i), int(j)) for i, j in np.argwhere(fitted.model.rate_model.allowed)]
     interval = _picked(interval_or_unknown(fitted.intervals, "rates", fitted.rates), jumps)
-    return _listed("rates", f"Jump rates (per {fitted.time_unit})", "jump", _arrows(jumps), interval)
+    return _listed("rates", f"Jump rates (per {fitted.time_unit})", "jump", _arrows(fitted, jumps), interval)
 
 
 @in_double_precision
@@ -93,7 +93,7 @@ def emission_of(fitted: FittedMJP) -> Table | None:
             continue
         interval = interval_or_unknown(fitted.intervals, f"emission.{name}", value)
         for place in np.ndindex(value.shape):
-            what, owner = place_words(fitted.emission, name, place, value.shape, fitted.value_names)
+            what, owner = place_words(fitted.emission, name, place, value.shape, fitted.value_names, fitted.state_names)
             ends = [float(np.broadcast_to(x, value.shape)[place]) for x in (interval.lower, interval.upper)]
             rows.append((owner.removeprefix("state "), what, float(value[place]), *ends))
     of = f": {fitted.value_names[0]}" if len(fitted.value_names) == 1 else ""
@@ -112,8 +112,8 @@ def _picked(interval: Interval, jumps: list[tuple[int, int]]) -> Interval:
     return Interval(mean, lower, upper)
 
 
-def _arrows(jumps: list[tuple[int, int]]) -> list[str]:
-    return [f"{i} → {j}" for i, j in jumps]
+def _arrows(fitted: FittedMJP, jumps: list[tuple[int, int]]) -> list[str]:
+    return [fitted.arrow(i, j) for i, j in jumps]
 
 
 def _ordinals(n: int) -> list[str]:

@@ -28,10 +28,10 @@ def findings_of(fitted: FittedMJP) -> list[Finding]:
     law = np.asarray(fitted.stationary_distribution.mean)
     rare, last = np.flatnonzero(law < VISITED), np.flatnonzero(~fitted.model.rate_model.allowed.any(1))
     if len(last):  # where all end says nothing of the way there; what is never visited is among the warnings
-        names = ", ".join(map(str, last))
+        names = ", ".join(fitted.state_names[k] for k in last)
         found.append(Finding(True, f"State {names} is never left, as the mask says: in the end all are there."))
     elif len(rare):
-        names = ", ".join(map(str, rare))
+        names = ", ".join(fitted.state_names[k] for k in rare)
         found.append(Finding(False, f"State {names} is as good as never visited: try fewer states."))
     else:
         found.append(

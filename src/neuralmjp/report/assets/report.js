@@ -119,7 +119,7 @@ class Viewer {
     if (k > 0 && (k === times.length || time - times[k - 1] < times[k] - time)) k -= 1;
     document.getElementById("reading").textContent =
       `time ${short(start + times[k])} ${this.recording.unit}: ${this.recording.value} ${short(values[k])}, ` +
-      `state ${this.stateAt(times[k])}, probability ${sure[k].toFixed(3)}`;
+      `state ${names[this.stateAt(times[k])]}, probability ${sure[k].toFixed(3)}`;
   }
   draw() {
     const { width: wide, height: high } = this.canvas.getBoundingClientRect();
