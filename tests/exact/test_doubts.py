@@ -67,3 +67,13 @@ def test_a_column_of_labels_beside_the_signal():
     both = TimeSeries(data.times, np.hstack([signal, data.values]), data.offsets, data.names, ("1", "2"))
     fitted = ExactMJP(2, "gaussian", restarts=1).fit(both)
     assert told(fitted, "value 1 (counted from 0) is constant in every state")
+
+
+def test_labels_that_are_read_as_measurements():
+    """Four labels and three states: a Gaussian each, unless somebody says what the numbers are."""
+    chain = np.array([[0, 1.0, 0, 0], [1.0, 0, 1.0, 0], [0, 1.0, 0, 1.0], [0, 0, 1.0, 0]])
+    data = simulated(chain, 10, 60, 0.5, seed=0)
+    assert told(ExactMJP(3, restarts=1).fit(data), "the values are 4 whole numbers, read as measurements")
+    for emission in ("categorical", "poisson"):
+        assert not told(ExactMJP(3, emission, restarts=1).fit(data), "read as measurements")
+    assert not told(ExactMJP(4).fit(data), "read as measurements")

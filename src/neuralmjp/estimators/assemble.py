@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from ..emissions import Emission, Gaussian
 from ..emissions.clipped import clipping_told
 from ..exact.evidence import Panel
 from ..exact.fit import ExactFit
@@ -14,6 +15,8 @@ from ..exact.report import intervals_of, rate_samples_of, warnings_of
 from ..exact.slowness import slowness_told
 from ..fitted import FittedMJP
 from ..timeseries import TimeSeries
+
+FEW_VALUES = 20  # different whole numbers that are rather labels or counts than a signal
 
 
 def assemble(found: ExactFit, data: TimeSeries, *, panel: Panel, seed: int, intervals: bool, **more: Any) -> FittedMJP:
@@ -36,6 +39,7 @@ def assemble(found: ExactFit, data: TimeSeries, *, panel: Panel, seed: int, inte
         "uncertainty": uncertainty_of(counted) if information else "none",
         "warnings": (
             *steadiness_told(data.values),
+            *labels_told(found.model.emission, data.values),
             *clipping_told(found.model.emission, data.values),
             *warnings_of(counted, information),
             *slowness_told(found.restarts, found.slowest, data.time_unit),
@@ -53,6 +57,16 @@ def steadiness_told(values: Float[np.ndarray, "row feature"]) -> tuple[str, ...]
     seen = [column[~np.isnan(column)] for column in values.T]
     same = all((column == column[0]).all() for column in seen if len(column))
     return ("the values never change: no jump can be seen, and the states are made up",) if same else ()
+
+
+def labels_told(emission: Emission, values: Float[np.ndarray, "row feature"]) -> tuple[str, ...]:
+    """Of a few whole numbers under a law for measurements: they may be labels, or counts."""
+    seen = values[~np.isnan(values)]
+    if not isinstance(emission, Gaussian) or values.shape[1] > 1 or (seen != np.round(seen)).any():
+        return ()
+    kinds = len(np.unique(seen))
+    few = f"the values are {kinds} whole numbers, read as measurements: if they are labels"
+    return (f"{few}, take the emission categorical; if counts, poisson",) if kinds <= FEW_VALUES else ()
 
 
 def numbers_by_em(found: ExactFit) -> int:
