@@ -17,7 +17,9 @@ NAMES = ("well", "ill", "dead <for ever>")
 
 def people():
     """Of labels 1, 2, 3, seen every year."""
-    states = nm.mjp.simulate_states(RATES, np.tile(np.arange(8.0), (40, 1)), initial=[1.0, 0.0, 0.0], key=jax.random.key(0))
+    states = nm.mjp.simulate_states(
+        RATES, np.tile(np.arange(8.0), (40, 1)), initial=[1.0, 0.0, 0.0], key=jax.random.key(0)
+    )
     return TimeSeries.from_arrays(np.tile(np.arange(8.0), (40, 1)), states + 1.0, time_unit="year")
 
 

@@ -1,12 +1,23 @@
 """The experiments on continuous signals: published numbers as printed, and a miniature of each, from the command on."""
 
 import json
+from dataclasses import replace
 
 import jax
 import numpy as np
 import pytest
 
-from neuralmjp.experiments import adp, adp_published, brownian_folding, ion_channel, patch_clamp, two_mode
+from neuralmjp import ExactMJP
+from neuralmjp.emissions import NeuralGaussian
+from neuralmjp.experiments import (
+    adp,
+    adp_published,
+    brownian_folding,
+    ion_channel,
+    ion_channel_forecast,
+    patch_clamp,
+    two_mode,
+)
 from neuralmjp.experiments.state_methods import KOEHS_HERE, Runs, holds
 from neuralmjp.experiments.tables import AS_PUBLISHED, EXACT, TILTED
 from neuralmjp.mjp import Interval, simulate_states
@@ -47,6 +58,18 @@ def test_brownian_folding(run, tmp_path, monkeypatch):
     assert found[EXACT]["folded"] == pytest.approx(0.727, abs=0.1)
     for numbers in found.values():
         assert numbers["folded"] + numbers["unfolded"] == pytest.approx(1.0, abs=0.011)
+
+
+def test_forecast_by_a_network_of_means():
+    """The published emission keeps its means in a network; a forecast by it must be that of the plain numbers."""
+    data = IonChannel.paper("full").simulate(1, 400, seed=0).data
+    plain = ExactMJP(3, "gaussian", restarts=1, intervals=False).fit(data)
+    network = NeuralGaussian()
+    parameters = network.around(plain.parameters.emission, None)
+    model = plain.model._replace(emission=network)
+    by_network = replace(plain, model=model, parameters=plain.parameters._replace(emission=parameters))
+    expected, found = (ion_channel_forecast.ahead(one, data).at for one in (plain, by_network))
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
 @pytest.mark.slow

@@ -26,7 +26,7 @@ from . import patch_clamp
 from .ion_channel_forecast import Forecasts
 from .published_training import EMISSION, trained_as_published
 from .runs import Told, chosen, how_long, reported, several, size_of
-from .state_methods import KOEHS_HERE, Runs, by_koehs, by_networks, holds, lost, over_data
+from .state_methods import KOEHS_HERE, Runs, by_koehs, by_networks, holds, lost, means, over_data
 from .tables import AS_PUBLISHED, EXACT, PUBLISHED, TILTED, Line, Number, Progress, Report, ResultTable, Row, noted
 
 if TYPE_CHECKING:
@@ -247,7 +247,7 @@ def drawn(data: Dataset, fitted: FittedMJP) -> "Figure":
     given = whole.between(0.0, float(whole.times[99]))
     decoded = fitted.decode(given)
     ahead = fitted.predict(given, whole.times[100:], samples=2000)
-    mean = np.asarray(fitted.parameters.emission["mean"])[:, 0]
+    mean = means(fitted)[:, 0]
     figure = Figure(figsize=(9, 4), layout="constrained")
     ax = plot_trace(whole, figure.subplots(), states=None)
     ax.plot(given.times, decoded.probabilities @ mean, color=state_colour(1), label="reconstruction")

@@ -13,7 +13,7 @@ from ..systems import Dataset
 from ..timeseries import TimeSeries
 from ..validation import Accuracy, accuracy
 from .count_methods import looking_ahead
-from .state_methods import Runs
+from .state_methods import Runs, means
 from .tables import Line, Number, ResultTable, Row
 
 if TYPE_CHECKING:
@@ -99,5 +99,5 @@ def ahead(fitted: FittedMJP, series: TimeSeries) -> Accuracy:
     steps = range(1, int(series.lengths[0]) - GIVEN + 1)
     task = looking_ahead(series, GIVEN, steps)
     law = fitted.predict(task.given, list(task.times), samples=1).probabilities
-    expected = law @ np.asarray(fitted.parameters.emission["mean"])
+    expected = law @ means(fitted)
     return accuracy(expected.reshape(task.values.shape), task.values)

@@ -12,6 +12,7 @@ from ..baselines.koehs import KoehsFit, fit_koehs
 from ..estimators import ExactMJP, NeuralMJP
 from ..fitted import FittedMJP
 from ..mjp.interval import Interval
+from ..mjp.precision import in_double_precision
 from ..timeseries import TimeSeries
 from ..training.trained import VISITED, alone
 from .runs import columns_over_runs, place_of
@@ -72,6 +73,12 @@ def by_koehs(data: Sequence[TimeSeries], n_states: int, progress: Callable[[int]
 def probabilities(fitted: FittedMJP | KoehsFit, data: TimeSeries) -> Float[np.ndarray, "row state"]:
     """Of the states, at every observation."""
     return fitted.probabilities(data) if isinstance(fitted, KoehsFit) else fitted.predict_proba(data)
+
+
+@in_double_precision
+def means(fitted: FittedMJP) -> Float[np.ndarray, "state value"]:
+    """Of the values in each state, by whatever parameters: plain numbers, or those of a network."""
+    return np.asarray(fitted.emission.natural(fitted.parameters.emission)["mean"].value)
 
 
 def lost(found: dict[str, Runs]) -> str:

@@ -20,7 +20,7 @@ from ..timeseries import TimeSeries
 from ..training.config import Preset
 from .published_training import EMISSION, trained_as_published
 from .runs import Told, chosen, how_long, reported, several, size_of
-from .state_methods import KOEHS_HERE, Runs, by_koehs, by_networks, holds, lost, over_data
+from .state_methods import KOEHS_HERE, Runs, by_koehs, by_networks, holds, lost, means, over_data
 from .tables import AS_PUBLISHED, EXACT, PUBLISHED, TILTED, Line, Number, Progress, Report, ResultTable, Row, noted
 
 if TYPE_CHECKING:
@@ -186,7 +186,7 @@ def drawn(simulated: Simulation, fitted: FittedMJP) -> "Figure":
 
     data = simulated.data
     decoded = fitted.decode(data)
-    mean = np.asarray(fitted.parameters.emission["mean"])[:, 0]
+    mean = means(fitted)[:, 0]
     figure = Figure(figsize=(8, 6), layout="constrained")
     top, middle, bottom = figure.subplots(3, sharex=True)
     top.step(data.times, simulated.states, where="post", color=TRUTH)
