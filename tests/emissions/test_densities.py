@@ -177,6 +177,23 @@ def test_network_starts_at_the_gaussian_it_is_given():
     np.testing.assert_allclose(plain["log_sd"], LOG_SD, rtol=1e-10)
 
 
+@pytest.mark.parametrize("name", ["neural", "neural-full"])
+def test_a_network_reads_relaxed_samples(name):
+    """At a corner it is the density of the state; between corners, of the Gaussian that the network makes there."""
+    case = CASES[name]
+    rows, first, gaps = example(case, holes=True)
+    seen = observations(case, rows, first, gaps)
+    params = {key: jnp.asarray(value) for key, value in case.params.items()}
+    logs = case.emission.log_prob(params, seen)
+    for state in range(2):
+        corner = jnp.broadcast_to(jnp.eye(2)[state], (*logs.shape[:-1], 2))
+        np.testing.assert_allclose(case.emission.relaxed(params, seen, corner), logs[..., state], rtol=1e-12)
+    between = jnp.broadcast_to(jnp.array([0.3, 0.7]), (*logs.shape[:-1], 2))
+    made = case.emission.plain(params, jnp.array([[0.3, 0.7]]))
+    expected = case.emission.form.log_prob(made, seen)[..., 0]
+    np.testing.assert_allclose(case.emission.relaxed(params, seen, between), expected, rtol=1e-12)
+
+
 class TestErrors:
     def test_label_unknown(self):
         with pytest.raises(InputError, match="hold the label 4, which is not among 3, 5, 8"):

@@ -51,6 +51,14 @@ def test_rate_of_divergence_by_hand():
     np.testing.assert_allclose(kl_rate(jnp.stack([f, g]), jnp.stack([f, f])), [[0, 0], kl_rate(g, f)])
 
 
+def test_a_rate_of_nearly_nothing():
+    """In single precision its share of a fast rate is zero, and a divergence of minus infinity would be the best."""
+    g, f = (jnp.array([[0.0, x], [1.0, 0.0]], jnp.float32) for x in (1e-37, 1e4))
+    np.testing.assert_allclose(kl_rate(g, f), [1e4, 0.0])
+    slopes = jax.jacobian(lambda g: kl_rate(g, f).sum())(g)
+    assert np.isfinite(slopes).all()
+
+
 @pytest.mark.parametrize("rates", [POSTERIOR, TWO_JUMPS, np.asarray(FlashingRatchet().rates)])
 def test_a_process_does_not_diverge_from_itself(rates):
     start = np.eye(len(rates))[0]

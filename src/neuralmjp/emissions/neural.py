@@ -57,9 +57,9 @@ class NeuralGaussian(Emission):
         last, *_ = np.linalg.lstsq(layer, wanted - bias, rcond=None)
         return {**params, "shared_last": last, "shared_last_bias": bias}
 
-    def plain(self, params: Params) -> Params:
-        """The Gaussian parameters that the network stands for."""
-        layer = jax.nn.relu(params["first"])
+    def plain(self, params: Params, states: Float[Array, "row state"] | None = None) -> Params:
+        """The Gaussian parameters that the network stands for: of each state, or of rows that lie between states."""
+        layer = jax.nn.relu(params["first"] if states is None else states @ params["first"])
         for k in range(len(self.hidden) - 1):
             layer = jax.nn.relu(layer @ params[f"shared_weight_{k}"] + params[f"shared_bias_{k}"])
         out = layer @ params["shared_last"] + params["shared_last_bias"]
@@ -73,6 +73,19 @@ class NeuralGaussian(Emission):
 
     def log_prob(self, params: Params, seen: Observations) -> Float[Array, "*lead state"]:
         return jnp.asarray(self.form.log_prob(self.plain(params), seen))
+
+    def relaxed(
+        self, params: Params, seen: Observations, sampled: Float[Array, "*lead state"]
+    ) -> Float[Array, "*lead"]:
+        """Log density of each observation in a relaxed sample of its state, which the network reads as it is."""
+        lead = sampled.shape[:-1]
+        rows = jax.tree.map(lambda x: x.reshape(-1, *x.shape[len(lead) :]), seen)
+        each = self.plain(params, sampled.reshape(-1, sampled.shape[-1]))
+
+        def one(own: Params, row: Observations) -> Array:
+            return jnp.asarray(self.form.log_prob({name: value[None] for name, value in own.items()}, row))[0]
+
+        return jax.vmap(one)(each, rows).reshape(lead)
 
     def maximised(self, params: Params, seen: Observations, weights: Float[Array, "*lead state"]) -> Params | None:
         return None

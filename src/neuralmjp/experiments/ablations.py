@@ -34,7 +34,6 @@ PARTS: dict[str, dict[str, Any]] = {
     "joint updates": {"two_step": False},
     "explicit prior": {"prior": "explicit"},
     "no time embedding": {"embedded": False},
-    "no sampling": {"reconstruction": "expectation"},
 }
 TILTED = "tilted posterior"
 SCHEDULED: dict[str, dict[str, Any]] = {

@@ -61,7 +61,7 @@ class Size:
 SIZES = {
     "quick": Size(1, 50_000, paper={"steps": 60, "round_steps": 60}, tilted={"steps": 300}),
     # Longer windows than usual: whatever is lost at their ends makes the slowest process look faster.
-    "paper": Size(10, None, paper={"steps": 17_000}, tilted={"window": 500, "batch": 128}),
+    "paper": Size(10, None, paper={"steps": 15_000}, tilted={"window": 500, "batch": 128}),
 }
 
 

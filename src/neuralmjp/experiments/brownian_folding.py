@@ -40,7 +40,7 @@ class Size:
 
 SIZES = {
     "quick": Size(1, 300, paper={"steps": 60, "round_steps": 60}, tilted={"steps": 300}),
-    "paper": Size(5, 1000, paper={"steps": 20_000}),  # by then its learning rate has fallen to a fifth
+    "paper": Size(5, 1000),
 }
 AS_PRINTED = (
     Line(MARDT, {"folded": Number(0.73, None, 2), "unfolded": Number(0.27, None, 2)}),

@@ -21,6 +21,7 @@ def kl_rate(
     """
     both = (posterior > 0) & (prior > 0)
     ratio = jnp.where(both, posterior, 1.0) / jnp.where(both, prior, 1.0)
+    ratio = jnp.maximum(ratio, jnp.finfo(ratio.dtype).tiny)  # of nearly nothing by a fast rate it would be zero
     log_term = jnp.where(both, posterior * jnp.log(ratio), jnp.where(posterior > 0, jnp.inf, 0.0))
     return (prior - posterior + log_term).sum(-1)
 

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..emissions import Categorical
+from ..emissions import Categorical, NeuralGaussian
 from ..encoders import ODERNN, Encoder, GRUEncoder, StateSpace
 from ..exact.model import Model, Parameters, initial_law, log_emissions
 from ..mjp.generators import generator_from_rates
@@ -120,7 +120,7 @@ def evaluate(setup: Setup, networks: Networks, block: Block, *, key: Array | Non
     if isinstance(networks.posterior, TiltedPosterior):
         return _tilted(setup, networks, networks.posterior, parameters, rates, logs, block, keys[1])
     assert isinstance(networks.posterior, FreePosterior)
-    return _free(setup, networks.posterior, networks.initial, rates, logs, block, keys[1:])
+    return _free(setup, networks.posterior, parameters, rates, logs, block, keys[1:])
 
 
 def _tilted(
@@ -153,13 +153,13 @@ def _tilted(
 def _free(
     setup: Setup,
     posterior: FreePosterior,
-    initial: Array,
+    parameters: Parameters,
     rates: Array,
     logs: Array,
     block: Block,
     keys: tuple[Array | None, ...],
 ) -> Evaluated:
-    config, valid = setup.config, block.evidence.valid
+    config, model, valid = setup.config, setup.model, block.evidence.valid
     inputs = encoder_inputs(block, None, n_labels(setup.model), config.horizon, setup.masked)
     whole = posterior.encoder(inputs, key=keys[0]).whole
     first = posterior.initial_law(whole, key=keys[1])
@@ -179,15 +179,18 @@ def _free(
         tolerance=config.tolerance,
         fixed=config.two_step,
     )
-    if isinstance(setup.model.emission, Categorical) and setup.model.emission.is_exact:
+    if isinstance(model.emission, Categorical) and model.emission.is_exact:
         # Without an emission model, the cross-entropy of the labels.
         seen = (jnp.exp(jnp.maximum(logs, NEVER)) * solved.marginals).sum(-1)
         each = jnp.log(jnp.maximum(seen, jnp.finfo(seen.dtype).tiny))
     else:
         weights = sampled(solved.marginals, config.reconstruction, keys[2])
-        each = (weights * jnp.maximum(logs, NEVER)).sum(-1)
+        if isinstance(model.emission, NeuralGaussian) and weights is not solved.marginals:
+            each = model.emission.relaxed(parameters.emission, block.evidence.seen, weights)
+        else:
+            each = (weights * jnp.maximum(logs, NEVER)).sum(-1)
     reconstruction = jnp.where(valid, each, 0.0).sum(-1)
-    law = initial_law(setup.model, Parameters(rates, {}, initial), rates)
+    law = initial_law(model, parameters, rates)
     away = jnp.log(jnp.maximum(first, 1e-30)) - jnp.log(jnp.maximum(law, 1e-30))
     initial_kl = (first * away).sum(-1)
     return Evaluated(Terms(reconstruction, solved.path_kl, initial_kl), solved.marginals)
