@@ -110,8 +110,9 @@ take about twice the seconds of one alone, eight three times.
 
 For how long the paper trains it does not say, only for how many hours. Here it is 12,000 steps, after which the
 parameters of ratchet and Lotka-Volterra are where the paper's are. Its lines on folding, ion channel and alanine
-dipeptide are still to be measured: mean and covariance of the paper's Gaussians are outputs of a network, and in plain
-numbers, as they were first run here, they hardly move at its learning rates.
+dipeptide are still to be measured: mean and covariance of the paper's Gaussians are outputs of a network that reads
+relaxed samples of the state, and neither plain numbers nor averages over states, as they were first run here, find the
+states in as many steps.
 """
 
 
