@@ -24,7 +24,7 @@ CONFIGS = {
     "tilted, ode-rnn": TINY.changed(encoder="ode-rnn"),
     "tilted, state-space": TINY.changed(encoder="state-space"),
     "paper, on the grid": PAPER.changed(order=4),
-    "paper, quadrature": PAPER.changed(quadrature=12, embedded=True),
+    "paper, quadrature": TWO_STEP.changed(embedded=True),
 }
 evaluated = eqx.filter_jit(evaluate)
 
@@ -60,7 +60,7 @@ class TestBound:
     @pytest.mark.parametrize("quadrature", [0, 30])
     def test_paper(self, seed, quadrature):
         """The posterior starts at the first observation and pays until the horizon."""
-        config = PAPER.changed(order=4, substeps=4, quadrature=quadrature, forbidden_rate=1e-9)
+        config = PAPER.changed(order=4, substeps=4, quadrature=quadrature, two_step=quadrature > 0, forbidden_rate=1e-9)
         made = world(config, data=series(seed=seed, missing=0.2), n_states=3, seed=seed)
         found = evaluated(made.setup, made.networks, made.block, key=None)
         assert (found.terms.elbo < evidence(made)).all()
@@ -102,6 +102,8 @@ class TestEveryEngine:
         """Along a random direction. The encoder reads likelihoods as data: for the model's part its word is fixed."""
         made = world(CONFIGS[name], data=series((5, 4)), n_states=3)
         networks = made.networks
+        # By two steps the divergence has no slope along the posterior, whatever it changes.
+        weight = 0.0 if part == "posterior" and made.setup.config.two_step else 0.7
         if part == "model" and made.setup.config.posterior == "tilted":
             last = networks.posterior.head.weights[-1]
             networks = eqx.tree_at(lambda n: n.posterior.head.weights[-1], networks, 0 * last)
@@ -109,7 +111,7 @@ class TestEveryEngine:
         @eqx.filter_jit
         @eqx.filter_value_and_grad
         def value(networks):
-            return evaluate(made.setup, networks, made.block, key=None).terms.weighed(0.7).sum()
+            return evaluate(made.setup, networks, made.block, key=None).terms.weighed(weight).sum()
 
         rng = np.random.default_rng(1)
         _, slopes = value(networks)
@@ -157,7 +159,7 @@ class TestTwoSteps:
         assert found == {"prior": False, "emission": True, "initial": False, "posterior": True}
 
     def test_in_one_step_the_divergence_moves_the_posterior_too(self):
-        assert slopes_of("path_kl", world(TWO_STEP.changed(two_step=False)))["posterior"]
+        assert slopes_of("path_kl", world(TWO_STEP.changed(two_step=False, quadrature=0)))["posterior"]
 
 
 class TestForbiddenJumps:

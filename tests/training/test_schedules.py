@@ -121,6 +121,7 @@ class TestConfig:
             ({"posterior": "paper", "horizon": 0.9}, "horizon must not end before the longest series"),
             ({"posterior": "paper", "two_step": True}, "need quadrature: set it to 200"),
             ({"posterior": "paper", "solver": "dormand-prince"}, "need quadrature: set it to 200"),
+            ({"posterior": "paper", "quadrature": 200}, "joint updates would learn to jump between the points"),
             ({"depth": 3}, "a training configuration has no 'depth'"),
         ],
     )

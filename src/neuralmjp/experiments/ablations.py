@@ -31,7 +31,7 @@ PUBLISHED_WAY = "as published"
 # Changes to the paper's configuration, one at a time.
 PARTS: dict[str, dict[str, Any]] = {
     PUBLISHED_WAY: {},
-    "joint updates": {"two_step": False},
+    "joint updates": {"two_step": False, "quadrature": 0},
     "explicit prior": {"prior": "explicit"},
     "no time embedding": {"embedded": False},
 }

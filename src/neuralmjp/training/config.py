@@ -26,7 +26,7 @@ class Config:
         horizon: end of normalised time for the paper's posterior.
         solver, tolerance: "linear" steps on the shared grid, or the adaptive "dormand-prince".
         substeps, order: pieces per gap for the linear solver, and the order (2 or 4) of each step.
-        quadrature: Gauss-Legendre points for the path divergence; 0 gathers it along the grid.
+        quadrature: Gauss-Legendre points for the path divergence; 0 gathers it along the grid, as joint updates need.
         forbidden_rate: stands for a rate of zero in the paper's divergence, per horizon: its free posterior makes
             jumps that the prior forbids, and the divergence would be infinite.
         prior: "explicit" numbers or the paper's "generator" network.
@@ -139,6 +139,11 @@ class Config:
             raise InputError(f"the horizon must not end before the longest series does, at 1; got {self.horizon}")
         if self.posterior == "paper" and (self.two_step or self.solver == "dormand-prince") and self.quadrature < 2:
             raise InputError("two-step updates and the dormand-prince solver need quadrature: set it to 200")
+        if self.posterior == "paper" and not self.two_step and self.quadrature > 0:
+            raise InputError(
+                "joint updates would learn to jump between the points of the quadrature, and the bound would be none: "
+                "set quadrature to 0, which gathers the divergence along the grid, or two_step to true"
+            )
 
     def changed(self, **changes: Any) -> "Config":
         """The same with some choices changed."""
