@@ -66,7 +66,7 @@ def labels_told(emission: Emission, values: Float[np.ndarray, "row feature"]) ->
         return ()
     kinds = len(np.unique(seen))
     few = f"the values are {kinds} whole numbers, read as measurements: if they are labels"
-    return (f"{few}, take the emission categorical; if counts, poisson",) if kinds <= FEW_VALUES else ()
+    return (f"{few}, take the emission categorical; if counts, poisson",) if 1 < kinds <= FEW_VALUES else ()
 
 
 def numbers_by_em(found: ExactFit) -> int:
