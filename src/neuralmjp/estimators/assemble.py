@@ -61,8 +61,10 @@ def steadiness_told(values: Float[np.ndarray, "row feature"]) -> tuple[str, ...]
 
 def labels_told(emission: Emission, values: Float[np.ndarray, "row feature"]) -> tuple[str, ...]:
     """Of a few whole numbers under a law for measurements: they may be labels, or counts."""
+    if not isinstance(emission, Gaussian) or values.shape[1] > 1:
+        return ()
     seen = values[~np.isnan(values)]
-    if not isinstance(emission, Gaussian) or values.shape[1] > 1 or (seen != np.round(seen)).any():
+    if (seen != np.round(seen)).any():
         return ()
     kinds = len(np.unique(seen))
     few = f"the values are {kinds} whole numbers, read as measurements: if they are labels"
