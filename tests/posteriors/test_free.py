@@ -110,6 +110,16 @@ class TestSolver:
         np.testing.assert_allclose(long.marginals[:, 6:], np.repeat(short.marginals[:, -1:], 3, axis=1), rtol=1e-12)
         np.testing.assert_allclose(long.path_kl, short.path_kl, rtol=1e-12)
 
+    @pytest.mark.parametrize(
+        "choices", [{}, {"n_quadrature": 7, "order": 4}, {"solver": "dormand-prince", "n_quadrature": 5}]
+    )
+    def test_times_that_all_share_are_one_row(self, choices):
+        """Embedded once, to the same numbers."""
+        each, once = solved(times=jnp.repeat(TIMES[:1], 2, axis=0), **choices), solved(times=TIMES[:1], **choices)
+        np.testing.assert_allclose(once.marginals, each.marginals, rtol=1e-12)
+        np.testing.assert_allclose(once.path_kl, each.path_kl, rtol=1e-12)
+        assert np.abs(once.marginals[0] - once.marginals[1]).max() > 1e-3
+
     def test_on_the_grid_only_linear_steps(self):
         with pytest.raises(ValueError, match="linear steps"):
             solved(solver="dormand-prince")

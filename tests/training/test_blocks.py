@@ -9,6 +9,7 @@ import pytest
 from neuralmjp import InputError, Panel, TimeSeries
 from neuralmjp.training.blocks import encoder_inputs, in_windows, make_block
 from neuralmjp.training.networks import evaluate
+from neuralmjp.training.trained import evaluated_precisely
 from training.worlds import PAPER, TINY, series, world
 
 evaluated = eqx.filter_jit(evaluate)
@@ -30,6 +31,52 @@ def test_a_block_holds_the_data():
         np.testing.assert_allclose(block.times[s, n:] * longest, one.times[-1] - one.times[0], atol=1e-12)
         np.testing.assert_allclose(block.raw_gaps[s], np.pad(np.diff(one.times), (0, 7 - n)), atol=1e-12)
         np.testing.assert_allclose(block.gaps[s] * longest, block.raw_gaps[s], atol=1e-12)
+
+
+def regular(lengths, starts=(0.0, 7.1, 3.3)) -> TimeSeries:
+    """Steps of 0.1, from different starts on."""
+    times = np.concatenate([start + 0.1 * np.arange(n) for n, start in zip(lengths, starts, strict=True)])
+    values = np.random.default_rng(0).normal(size=(len(times), 1))
+    offsets = np.append(0, np.cumsum(lengths))
+    return TimeSeries(times, values, offsets, ("a", "b", "c"), ("x",))
+
+
+class TestSharedTimes:
+    def test_of_a_regular_recording(self):
+        """Also where the last window is shorter: its padding goes on as the others do."""
+        block = world(PAPER, data=regular((6, 6, 4))).block
+        assert block.shared
+        np.testing.assert_allclose(block.times, np.tile(np.arange(6) / 5, (3, 1)), atol=1e-9)
+
+    def test_not_of_others(self):
+        assert not world(PAPER).block.shared
+        data = regular((6, 6, 4))
+        moved = TimeSeries(
+            data.times + 1e-3 * (np.arange(16) == 2), data.values, data.offsets, data.names, data.value_names
+        )
+        assert not world(PAPER, data=moved).block.shared
+
+    @pytest.mark.parametrize("changes", [{"quadrature": 0}, {"quadrature": 9, "two_step": True, "embedded": True}])
+    def test_the_bound_is_the_same(self, changes):
+        """With times embedded once, or by series."""
+        made = world(PAPER.changed(**changes), data=regular((6, 6, 4)))
+        assert made.problem.setup().shared
+        once, each = (
+            evaluated(made.setup._replace(shared=shared), made.networks, made.block, key=None)
+            for shared in (True, False)
+        )
+        for one, other in zip(once.terms, each.terms, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-12)
+
+    def test_other_data_are_read_at_their_own_times(self):
+        """A model that was trained on a regular grid, and one that was not, say the same of irregular data."""
+        made = world(PAPER, data=regular((6, 6, 4)))
+        setup, problem = made.problem.setup(), made.problem
+        found = [
+            evaluated_precisely(one, [made.networks], series(), problem.scaling, problem.clock, Panel())[0]
+            for one in (setup, setup._replace(shared=False))
+        ]
+        np.testing.assert_allclose(found[0].marginals, found[1].marginals, rtol=1e-12)
 
 
 def test_some_series():

@@ -80,12 +80,39 @@ def gated(tape: Tape, prepared: Float[Array, "series gates"], state: Float[Array
     return update * state + (1 - update) * jnp.tanh(candidate_in + reset * candidate_at)
 
 
-def backwards(step: Step, layers: dict[str, Layer], width: int, along: tuple[Array, ...], *, unroll: int) -> Encoded:
-    """Run a step from the last observation to the first, from a state of zero; arrays are (series, time, ...).
+def on_card() -> bool:
+    """Whether programs run on a graphics card."""
+    return jax.default_backend() == "gpu"
+
+
+def backwards(
+    step: Step,
+    layers: dict[str, Layer],
+    along: tuple[Array, Array, Array],
+    *,
+    hidden: tuple[int, ...] = (),
+    order: int = 2,
+    unroll: int,
+    kernel: bool = False,
+) -> Encoded:
+    """Run a step from the last observation to the first, from a state of zero.
 
     The step returns the state after the observation, and the one before it.
+
+    Args:
+        along: what the inputs say to the gates, how far the differential equation goes, whether there is an
+            observation; (series, time, ...).
+        hidden: layers of the differential equation, if there is one.
+        order: of its steps.
+        kernel: on a card, all steps are one kernel.
     """
-    by_time = jax.tree.map(lambda x: jnp.moveaxis(x, 1, 0), along)
-    start = jnp.zeros((along[0].shape[0], width), along[0].dtype)
-    whole, before = taped_scan(step, layers, start, by_time, unroll=unroll)
+    prepared, spans, there = (jnp.moveaxis(x, 1, 0) for x in along)
+    width = prepared.shape[-1] // 3
+    if kernel and on_card():
+        from .fused import fused_scan  # imports a part of JAX that nothing else here needs
+
+        whole, before = fused_scan(layers, hidden, order, prepared, spans, there)
+    else:
+        start = jnp.zeros((prepared.shape[1], width), prepared.dtype)
+        whole, before = taped_scan(step, layers, start, (prepared, spans, there), unroll=unroll)
     return Encoded(jnp.moveaxis(before, 0, 1), whole)

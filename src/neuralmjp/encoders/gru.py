@@ -1,5 +1,7 @@
 """A gated recurrent network that takes the gap as one more input."""
 
+import equinox as eqx
+import jax.numpy as jnp
 from jaxtyping import Array
 
 from .encoder import Encoded, Encoder, GRUCell, Inputs, backwards, gated
@@ -9,9 +11,10 @@ class GRUEncoder(Encoder):
     """Between observations the summary stands still."""
 
     cell: GRUCell
+    kernel: bool = eqx.field(static=True)
 
-    def __init__(self, n_features: int, width: int, *, key: Array):
-        self.cell = GRUCell(n_features, width, key=key)
+    def __init__(self, n_features: int, width: int, *, key: Array, kernel: bool = False):
+        self.cell, self.kernel = GRUCell(n_features, width, key=key), kernel
 
     @property
     def width(self) -> int:
@@ -22,7 +25,7 @@ class GRUEncoder(Encoder):
         there = inputs.valid[..., None].astype(prepared.dtype)
 
         def step(tape, state, row):
-            prepared, there = row
+            prepared, _, there = row
             return state + there * (gated(tape, prepared, state) - state), state
 
-        return backwards(step, self.cell.layers, self.width, (prepared, there), unroll=2)
+        return backwards(step, self.cell.layers, (prepared, jnp.zeros_like(there), there), unroll=2, kernel=self.kernel)

@@ -20,12 +20,14 @@ class ODERNN(Encoder):
         hidden: hidden layers of the MLP.
         steer: in training the end of each step is moved by U(-steer, steer) gaps (Ghosh et al. 2020).
         order: 2 (midpoint) or 4 evaluations of the MLP per step.
+        kernel: on a card, the whole recurrence is one kernel.
     """
 
     cell: GRUCell
     drift: MLP
     steer: float = eqx.field(static=True)
     order: int = eqx.field(static=True)
+    kernel: bool = eqx.field(static=True)
 
     def __init__(
         self,
@@ -36,11 +38,12 @@ class ODERNN(Encoder):
         hidden: tuple[int, ...] = (256, 256),
         steer: float = 1.0,
         order: int = 2,
+        kernel: bool = False,
     ):
         cell_key, drift_key = jax.random.split(key)
         self.cell = GRUCell(n_features, width, key=cell_key)
         self.drift = MLP((width, *hidden, width), activation="tanh", start="normal", key=drift_key)
-        self.steer, self.order = steer, order
+        self.steer, self.order, self.kernel = steer, order, kernel
 
     @property
     def width(self) -> int:
@@ -59,8 +62,15 @@ class ODERNN(Encoder):
             before = _runge_kutta(tape, self.drift, state, span, self.order)
             return before + there * (gated(tape, prepared, before) - before), before
 
-        layers = {**self.cell.layers, **self.drift.layers}
-        return backwards(step, layers, self.width, (prepared, spans[..., None], there), unroll=5)
+        return backwards(
+            step,
+            {**self.cell.layers, **self.drift.layers},
+            (prepared, spans[..., None], there),
+            hidden=tuple(map(len, self.drift.gains)),
+            order=self.order,
+            unroll=5,
+            kernel=self.kernel,
+        )
 
 
 def _runge_kutta(

@@ -66,9 +66,9 @@ class FreePosterior(eqx.Module):
         return jax.nn.softmax(self.initial(whole, key=key), axis=-1)
 
     def rates_at(
-        self, whole: Float[Array, "series hidden"], times: Float[Array, "series *time"]
+        self, whole: Float[Array, "series hidden"], times: Float[Array, "#series *time"]
     ) -> Float[Array, "series *time state state"]:
-        """Rates at all times in one batched call; per horizon."""
+        """Rates at all times in one batched call; per horizon. Times that all series share are embedded once."""
         embedded = times[..., None] if self.embedding is None else self.embedding(times)
         summary = whole.reshape(len(whole), *([1] * (times.ndim - 1)), -1)
         raw = self.rates.after_first(self.rates.first([summary, embedded]))
@@ -76,13 +76,13 @@ class FreePosterior(eqx.Module):
         # A product with zeros and ones: its derivative is another, where that of an assignment would be a scatter.
         n_states = len(self.allowed)
         place = np.eye(n_states**2)[np.flatnonzero(np.array(self.allowed))]
-        return (flat @ jnp.asarray(place, flat.dtype)).reshape(*times.shape, n_states, n_states)
+        return (flat @ jnp.asarray(place, flat.dtype)).reshape(*flat.shape[:-1], n_states, n_states)
 
     def solve(
         self,
         whole: Float[Array, "series hidden"],
         initial: Float[Array, "series state"],
-        times: Float[Array, "series time"],
+        times: Float[Array, "#series time"],
         prior_rates: Float[Array, "state state"],
         *,
         horizon: float,
@@ -96,7 +96,7 @@ class FreePosterior(eqx.Module):
         """Marginals at the observations, and the path divergence from 0 to the horizon.
 
         Args:
-            times: not decreasing, from 0 on; padded ones repeat the last.
+            times: not decreasing, from 0 on; padded ones repeat the last. One row, if all series share them.
             n_quadrature: Gauss-Legendre points for the divergence; 0 gathers it along the grid of the observations.
             fixed: the divergence has a derivative by the prior alone; needs quadrature.
         """
@@ -105,14 +105,14 @@ class FreePosterior(eqx.Module):
         nodes = jnp.concatenate([start, times, end], axis=1)
         if n_quadrature:
             points, weights = (jnp.asarray(x, times.dtype) for x in quadrature(horizon, n_quadrature))
-            nodes = jnp.concatenate([nodes, jnp.broadcast_to(points, (len(nodes), n_quadrature))], axis=1)
+            nodes = jnp.concatenate([nodes, jnp.tile(points, (len(nodes), 1))], axis=1)
             sorting = jnp.argsort(nodes, axis=1)
             place = jnp.argsort(sorting, axis=1)
             merged = jnp.take_along_axis(nodes, sorting, axis=1)
             solution = self._marginals(whole, initial, merged, substeps, order, solver, tolerance)
             at_nodes = jnp.take_along_axis(solution, place[..., None], axis=1)
             at_points = at_nodes[:, -n_quadrature:]
-            at_rates = self.rates_at(whole, jnp.broadcast_to(points, (len(nodes), n_quadrature)))
+            at_rates = self.rates_at(whole, points[None])
             if fixed:
                 at_points, at_rates = jax.lax.stop_gradient((at_points, at_rates))
             gathered = kl_rate(at_rates, prior_rates)
@@ -150,4 +150,4 @@ class FreePosterior(eqx.Module):
                 max_steps=16_384,
             ).ys
 
-        return jax.vmap(one)(whole, initial, nodes)  # type: ignore[return-value]
+        return jax.vmap(one)(whole, initial, jnp.broadcast_to(nodes, (len(whole), nodes.shape[1])))  # type: ignore[return-value]

@@ -80,7 +80,7 @@ def piece_times(nodes: Float[Array, "series node"], substeps: int, order: Order)
 def march_pieces(
     matrices: Float[Array, "series piece point n n"],
     initial: Float[Array, "series n"],
-    nodes: Float[Array, "series node"],
+    nodes: Float[Array, "#series node"],
     substeps: int,
     n_states: int,
 ) -> Float[Array, "series node n"]:
@@ -94,7 +94,7 @@ def march_pieces(
         front = _as_generators(front, n_states)  # the light weight is negative, and so may its part be
     n = len(front)
     # (n, n, series, piece, point) -> (n, n, node, point, series): neighbours in memory are independent
-    steps = jnp.moveaxis(short_expm(front, n_states), 2, -1).reshape(n, n, nodes.shape[1] - 1, -1, len(nodes))
+    steps = jnp.moveaxis(short_expm(front, n_states), 2, -1).reshape(n, n, nodes.shape[1] - 1, -1, len(initial))
     whole = steps[:, :, :, 0]
     for k in range(1, steps.shape[3]):
         whole = small_product(whole, steps[:, :, :, k])

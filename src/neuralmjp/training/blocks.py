@@ -14,12 +14,14 @@ from ..exact.model import Evidence, Model
 from ..timeseries import TimeSeries
 from .config import Config
 
+SAME_TIME = 1e-6  # of the horizon
+
 
 class Block(NamedTuple):
     """Series side by side, leading axes (series, time). Times are in units of the horizon; see `Clock`."""
 
     evidence: Evidence
-    times: Float[Array, "series time"]  # since the first observation of the series
+    times: Float[Array, "series time"]  # since the first observation of the series; what is padded waits, or goes on
     gaps: Float[Array, "series time"]  # to the observation after; 0 after the last
     raw_gaps: Float[Array, "series time"]  # the same, in the data's unit
     span: Float[Array, ""]  # a unit of normalised time, in the data's unit
@@ -31,6 +33,11 @@ class Block(NamedTuple):
     @property
     def valid(self) -> Bool[Array, "series time"]:
         return self.evidence.valid
+
+    @property
+    def shared(self) -> bool:
+        """Whether all series are seen at the same times, as windows of a regular recording are."""
+        return bool(np.ptp(np.asarray(self.times), axis=0).max() <= SAME_TIME)
 
     def take(self, rows: Int[Array, "chosen"]) -> "Block":
         """Some of the series."""
@@ -84,9 +91,17 @@ def make_block(
     after[data.offsets[1:] - 1] = 0.0
     evidence, _ = gathered(data, model.emission, n_states, scaling, panel, laid, masked)
     evidence = evidence._replace(valid=jnp.asarray(valid))
-    last = since[data.offsets[1:] - 1][:, None]
-    times = jnp.asarray((np.where(valid, since[rows], last) / clock.span).astype(dtype))
-    return Block(evidence, times, laid(after / clock.span, 0.0), laid(after, 0.0), jnp.asarray(clock.span, dtype))
+    times = np.where(valid, since[rows], since[data.offsets[1:] - 1][:, None]) / clock.span
+    longest = times[np.argmax(data.lengths)]
+    if np.abs(np.where(valid, times - longest, 0.0)).max() <= SAME_TIME:  # a shorter series waits where others go on
+        times = np.broadcast_to(longest, times.shape)
+    return Block(
+        evidence,
+        jnp.asarray(times.astype(dtype)),
+        laid(after / clock.span, 0.0),
+        laid(after, 0.0),
+        jnp.asarray(clock.span, dtype),
+    )
 
 
 def encoder_inputs(

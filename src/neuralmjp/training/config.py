@@ -59,6 +59,8 @@ class Config:
         round_steps: steps between looks at the objective, and between checkpoints.
         precision: "single" or "double".
         mesh: devices that share every batch, which must be a multiple of it; 0 for all there are.
+        kernel: on one NVIDIA card, the recurrence of the encoder (ode-rnn, gru) is one kernel in place of thousands of
+            small ones; elsewhere this changes nothing.
         hosts: of several machines that run the same command: "auto", or ADDRESS:PORT,NUMBER,INDEX; see `join_hosts`.
     """
 
@@ -106,6 +108,7 @@ class Config:
     round_steps: int = 100
     precision: Literal["single", "double"] = "single"
     mesh: int = 1
+    kernel: bool = False  # until it has been timed on a card: it was compiled for one, and tested by interpreting it
     hosts: str = ""
 
     def __post_init__(self):
@@ -133,6 +136,8 @@ class Config:
                 raise InputError(f"{name} must be positive, got {getattr(self, name)}")
         if self.mesh < 0:
             raise InputError(f"mesh is a number of devices, or 0 for all; got {self.mesh}")
+        if self.kernel:
+            self._check_kernel()
         if not 0 <= self.dropout < 1:
             raise InputError(f"dropout lies between 0 and 1, got {self.dropout}")
         if self.posterior == "paper" and self.horizon < 1:
@@ -144,6 +149,15 @@ class Config:
                 "joint updates would learn to jump between the points of the quadrature, and the bound would be none: "
                 "set quadrature to 0, which gathers the divergence along the grid, or two_step to true"
             )
+
+    def _check_kernel(self) -> None:
+        """Whether a card's products have these sizes."""
+        if self.encoder == "state-space" or self.precision == "double" or self.mesh != 1:
+            raise InputError("kernel is for the encoders ode-rnn and gru, in single precision, on one device")
+        sizes = (self.width, *(self.dynamics if self.encoder == "ode-rnn" else ()))
+        for size in sizes:
+            if not 16 <= size <= 256 or size & (size - 1):
+                raise InputError(f"kernel needs widths of 16, 32, 64, 128 or 256, got {size}")
 
     def changed(self, **changes: Any) -> "Config":
         """The same with some choices changed."""
@@ -157,7 +171,7 @@ class Config:
 
     def same_run(self) -> dict[str, Any]:
         """What must be the same for a run to go on: not the machines it runs on, nor how far it may go."""
-        return {name: value for name, value in asdict(self).items() if name not in ("mesh", "hosts", "steps")}
+        return {name: value for name, value in asdict(self).items() if name not in ("mesh", "kernel", "hosts", "steps")}
 
 
 def preset(name: Preset, posterior: PosteriorName) -> Config:

@@ -38,6 +38,11 @@ class Setup(NamedTuple):
     n_features: int
     capacity: Capacity  # for jumps in the longest gap
     masked: bool = False  # the encoder reads which values are missing: some were, in training
+    shared: bool = False  # all series are seen at the same times
+
+    def reading(self, block: Block) -> "Setup":
+        """For a block whose series may be seen at other times than those it was made for."""
+        return self._replace(shared=block.shared)
 
     def with_capacity(self, capacity: tuple[int, ...]) -> "Setup":
         return self._replace(capacity=Capacity(*capacity))
@@ -92,8 +97,10 @@ def make_encoder(config: Config, n_features: int, key: Array) -> Encoder:
     """The encoder that the configuration names."""
     if config.encoder == "ode-rnn":
         choices = {"hidden": config.dynamics, "steer": config.steer, "order": config.runge_kutta}
-        return ODERNN(n_features, config.width, key=key, **choices)
-    return {"gru": GRUEncoder, "state-space": StateSpace}[config.encoder](n_features, config.width, key=key)
+        return ODERNN(n_features, config.width, key=key, kernel=config.kernel, **choices)
+    if config.encoder == "gru":
+        return GRUEncoder(n_features, config.width, key=key, kernel=config.kernel)
+    return StateSpace(n_features, config.width, key=key)
 
 
 def n_labels(model: Model) -> int | None:
@@ -169,7 +176,7 @@ def _free(
     solved = posterior.solve(
         whole,
         first,
-        block.times,
+        block.times[:1] if setup.shared else block.times,
         normalised,
         horizon=config.horizon,
         substeps=config.substeps,

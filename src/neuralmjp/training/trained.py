@@ -106,7 +106,7 @@ def evaluated_precisely(
         block = make_block(data, setup.model, scaling, clock, panel, np.float64, masked=setup.masked)
         batch = min(setup.config.batch, block.n_series)
         doubled = jax.tree.map(lambda x: jnp.asarray(x, jnp.float64), list(all_networks))
-        return [evaluate_all(setup, networks, block, batch) for networks in doubled]
+        return [evaluate_all(setup.reading(block), networks, block, batch) for networks in doubled]
 
 
 def averaged(state: State, n_restarts: int) -> list[Networks]:
