@@ -1,6 +1,7 @@
 """Tests run in double precision, with shapes and types checked at every call, and share one compilation cache."""
 
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -17,6 +18,9 @@ from jaxtyping import install_import_hook
 
 from command import Ended
 
+# A shell starts its background jobs with interrupts ignored, and programs inherit that: some tests interrupt programs.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 jax.config.update("jax_enable_x64", True)
 hypothesis.settings.register_profile("patient", deadline=None)  # a busy machine is no fault of the code
 hypothesis.settings.load_profile("patient")

@@ -60,6 +60,25 @@ def test_numbers(number, words):
     assert made["shown"](number) == words
 
 
+def test_a_line_that_another_command_runs_too_is_shown_in_both_tables():
+    def report(title, row, *methods):
+        lines = [{"method": one, "numbers": {"KL": {"mean": float(k), "sd": None}}} for k, one in enumerate(methods)]
+        return {"tables": [{"title": title, "columns": ["KL"], "rows": [{"name": row, "lines": lines}], "note": "n"}]}
+
+    whole = report(*made["LENT_FROM"], "published", "paper's method", "tilted")
+    own = report(*made["LENT_TO"], "explicit prior")
+    shown = made["joined"](made["lent"]([whole, own])[1]["tables"][0]["rows"])[0]["lines"]
+    assert {one["method"]: one["numbers"]["KL"]["mean"] for one in shown} == {
+        "as published": 1.0,
+        "tilted posterior": 2.0,
+        "explicit prior": 0.0,
+    }
+    assert made["lent"]([whole]) == [whole]
+    assert made["lent"]([own]) == [own]
+    once_more = report(*made["LENT_TO"], "as published", "tilted posterior")  # run after all: its own numbers
+    assert made["lent"]([whole, once_more]) == [whole, once_more]
+
+
 def test_rows_of_several_files_come_together():
     def report(row):
         line = {"method": "exact", "numbers": {"x": {"mean": 1.0, "sd": None}}}
