@@ -109,9 +109,9 @@ EmissionName = Annotated[
     typer.Option(
         "--emission",
         metavar="NAME",
-        help="What a state looks like: categorical, gaussian, gaussian-full, student-t, poisson, "
-        "negative-binomial, mixture, neural, neural-full, ornstein-uhlenbeck, diffusion, measured, torus, dictionary; "
-        "auto looks at the data.",
+        help="What a state looks like: categorical, gaussian, gaussian-full, gaussian-shared, student-t, "
+        "poisson, negative-binomial, mixture, neural, neural-full, ornstein-uhlenbeck, diffusion, measured, torus, "
+        "dictionary; auto looks at the data.",
     ),
 ]
 StateNames = Annotated[

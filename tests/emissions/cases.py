@@ -159,6 +159,12 @@ CASES = {
         lambda p: gaussian(p["mean"], np.exp(p["log_sd"])),
         real_rows,
     ),
+    "gaussian-shared": Case(
+        emissions.SharedGaussian(),
+        {"mean": MEAN, "shared_log_sd": LOG_SD[0]},
+        lambda p: gaussian(p["mean"], np.exp(p["shared_log_sd"])),
+        real_rows,
+    ),
     "gaussian-full": Case(
         emissions.FullGaussian(),
         FULL,

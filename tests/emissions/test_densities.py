@@ -90,6 +90,8 @@ def moments(case):
         return case.params["location"][:, 0], [stats.t.var(2.5, scale=0.5), stats.t.var(4.0, scale=0.9)]
     if name in ("gaussian-full", "neural-full"):
         return MEAN[:, 0], np.exp(2 * LOG_SD[:, 0])
+    if name == "gaussian-shared":
+        return MEAN[:, 0], np.exp(2 * LOG_SD[[0, 0], 0])
     if name == "mixture":
         weight = p["logits"] / p["logits"].sum(1, keepdims=True)
         mean, sd = case.params["mean"][..., 0], p["log_sd"][..., 0]

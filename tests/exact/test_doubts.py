@@ -34,9 +34,10 @@ def test_a_recording_that_never_leaves_its_state(seed):
     assert told(fitted, ONE_WILL_DO) or told(fitted, "has shrunk onto a few nearly equal values")
 
 
-def test_levels_closer_than_the_noise():
+@pytest.mark.parametrize("emission", ["gaussian", "gaussian-shared"])
+def test_levels_closer_than_the_noise(emission):
     noisy = simulated(TWO, 1, 2000, 0.1, seed=0, levels=[0.0, 0.5], noise=1.0)
-    fitted = ExactMJP(2, "gaussian", restarts=1).fit(noisy)
+    fitted = ExactMJP(2, emission, restarts=1).fit(noisy)
     assert len(told(fitted, "noise widths apart")) == 1
 
 
@@ -47,7 +48,7 @@ def test_a_single_jump():
     assert not told(fitted, ONE_WILL_DO)
 
 
-@pytest.mark.parametrize("emission", ["gaussian", "student-t", "gaussian-full"])
+@pytest.mark.parametrize("emission", ["gaussian", "student-t", "gaussian-full", "gaussian-shared"])
 def test_nothing_is_said_of_a_good_recording(emission):
     data = simulated(TWO, 5, 200, 0.2, seed=0, levels=[0.0, 4.0], noise=1.0)
     assert ExactMJP(2, emission, restarts=1).fit(data).warnings == ()

@@ -14,7 +14,7 @@ from test_fitted import of_emission
 
 RATES = np.array([[0, 0.8], [1.7, 0]])
 N_SERIES, LENGTH, GAP = 10, 60, 0.3
-QUICK = ("gaussian-full", "ornstein-uhlenbeck")
+QUICK = ("gaussian-full", "gaussian-shared", "ornstein-uhlenbeck")
 
 
 def data_of(name, seed=0):

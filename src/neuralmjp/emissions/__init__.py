@@ -5,7 +5,7 @@ from .counts import NegativeBinomial, Poisson
 from .dictionary import Dictionary, GaussianDictionary, Torus
 from .diffusion import Diffusion
 from .emission import Emission, Natural, Observations, reordered
-from .gaussian import FullGaussian, Gaussian
+from .gaussian import FullGaussian, Gaussian, SharedGaussian
 from .heavy import GaussianMixture, StudentT
 from .measured import Measured
 from .memory import OrnsteinUhlenbeck
@@ -32,6 +32,7 @@ __all__ = [
     "Observations",
     "OrnsteinUhlenbeck",
     "Poisson",
+    "SharedGaussian",
     "StudentT",
     "Torus",
     "reordered",

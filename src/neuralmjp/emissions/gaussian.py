@@ -1,4 +1,4 @@
-"""Gaussian emissions: independent components, or a full covariance per state."""
+"""Gaussian emissions: independent components, one noise for all states, or a full covariance per state."""
 
 import jax
 import jax.numpy as jnp
@@ -53,6 +53,55 @@ class Gaussian(Emission):
     ) -> Float[np.ndarray, "time feature"]:
         mean, sd = np.asarray(params["mean"])[states], np.exp(np.asarray(params["log_sd"]))[states]
         return rng.normal(mean, sd)
+
+    def locations(self, params: Params) -> Float[np.ndarray, "state"] | None:
+        return np.asarray(params["mean"])[:, 0]
+
+
+class SharedGaussian(Emission):
+    """x ~ N(mean_z, diag(sd^2)): one noise for all states, as an instrument adds it."""
+
+    @property
+    def name(self) -> str:
+        return "gaussian-shared"
+
+    @property
+    def real_valued(self) -> bool:
+        return True
+
+    def start(self, values: Float[np.ndarray, "row feature"], n_states: int, rng: np.random.Generator | None) -> Params:
+        plain = Gaussian().start(values, n_states, rng)
+        return {"mean": plain["mean"], "shared_log_sd": plain["log_sd"].mean(0)}
+
+    def log_prob(self, params: Params, seen: Observations) -> Float[Array, "*lead state"]:
+        return Gaussian().log_prob({"mean": params["mean"], "log_sd": params["shared_log_sd"]}, seen)
+
+    def maximised(self, params: Params, seen: Observations, weights: Float[Array, "*lead state"]) -> Params | None:
+        mean, variance = weighted_moments(seen, weights)
+        held = weights_held(seen, weights)
+        pooled = jnp.where(held > 0, held * variance, 0.0).sum(0) / held.sum(0)
+        log_sd = 0.5 * jnp.log(jnp.maximum(pooled, NARROWEST**2))
+        return {
+            "mean": jnp.where(held > 0, mean, params["mean"]),
+            "shared_log_sd": jnp.where(jnp.isfinite(pooled), log_sd, params["shared_log_sd"]),
+        }
+
+    def learned(self, params: Params) -> Params:
+        return everything(params)
+
+    def natural(self, params: Params) -> dict[str, Natural]:
+        sd = Natural(jnp.exp(params["shared_log_sd"]), "positive")
+        return {"mean": Natural(params["mean"], "real"), "shared_sd": sd}
+
+    def rescaled(
+        self, params: Params, shift: Float[np.ndarray, "feature"], scale: Float[np.ndarray, "feature"]
+    ) -> Params:
+        return {"mean": shift + scale * params["mean"], "shared_log_sd": params["shared_log_sd"] + np.log(scale)}
+
+    def sample(
+        self, params: Params, states: Int[np.ndarray, "time"], gaps: Float[np.ndarray, "time"], rng: np.random.Generator
+    ) -> Float[np.ndarray, "time feature"]:
+        return rng.normal(np.asarray(params["mean"])[states], np.exp(np.asarray(params["shared_log_sd"])))
 
     def locations(self, params: Params) -> Float[np.ndarray, "state"] | None:
         return np.asarray(params["mean"])[:, 0]
@@ -160,13 +209,20 @@ def with_moments(
     }
 
 
+def weights_held(
+    seen: Observations, weights: Float[Array, "*lead state"]
+) -> Float[Array, "state feature"] | Float[Array, "state 1"]:
+    """How much of what was seen of each component each state explains."""
+    w = weights.reshape(-1, weights.shape[-1])
+    return w.sum(0)[:, None] if seen.mask is None else w.T @ (seen.mask.reshape(-1, seen.mask.shape[-1]) * 1.0)
+
+
 def weighted_moments(
     seen: Observations, weights: Float[Array, "*lead state"]
 ) -> tuple[Float[Array, "state feature"], Float[Array, "state feature"]]:
     """Mean and variance of the observed components under each state's weights."""
-    n_features, n_states = seen.values.shape[-1], weights.shape[-1]
-    flat, w = seen.values.reshape(-1, n_features), weights.reshape(-1, n_states)
-    total = w.sum(0)[:, None] if seen.mask is None else w.T @ (seen.mask.reshape(-1, n_features) * 1.0)
+    flat, w = seen.values.reshape(-1, seen.values.shape[-1]), weights.reshape(-1, weights.shape[-1])
+    total = weights_held(seen, weights)
     mean = (w.T @ flat) / total  # missing values are 0 and count in no total
     second = (w.T @ flat**2) / total
     return mean, second - mean**2

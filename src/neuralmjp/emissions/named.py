@@ -13,7 +13,7 @@ from .counts import NegativeBinomial, Poisson
 from .dictionary import GaussianDictionary, Torus
 from .diffusion import Diffusion
 from .emission import Emission
-from .gaussian import FullGaussian, Gaussian
+from .gaussian import FullGaussian, Gaussian, SharedGaussian
 from .heavy import GaussianMixture, StudentT
 from .measured import Measured
 from .memory import OrnsteinUhlenbeck
@@ -23,6 +23,7 @@ from .wrapped import Levels, Nuisance
 PLAIN: dict[str, type[Emission]] = {
     "gaussian": Gaussian,
     "gaussian-full": FullGaussian,
+    "gaussian-shared": SharedGaussian,
     "student-t": StudentT,
     "poisson": Poisson,
     "negative-binomial": NegativeBinomial,

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from ..emissions import Emission, Gaussian
+from ..emissions import Emission, Gaussian, SharedGaussian
 from ..emissions.clipped import clipping_told
 from ..exact.evidence import Panel
 from ..exact.fit import ExactFit
@@ -61,7 +61,7 @@ def steadiness_told(values: Float[np.ndarray, "row feature"]) -> tuple[str, ...]
 
 def labels_told(emission: Emission, values: Float[np.ndarray, "row feature"]) -> tuple[str, ...]:
     """Of a few whole numbers under a law for measurements: they may be labels, or counts."""
-    if not isinstance(emission, Gaussian) or values.shape[1] > 1:
+    if not isinstance(emission, (Gaussian, SharedGaussian)) or values.shape[1] > 1:
         return ()
     seen = values[~np.isnan(values)]
     if (seen != np.round(seen)).any():

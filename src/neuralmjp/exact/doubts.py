@@ -55,11 +55,13 @@ def hardly_there(fit: ExactFit, top: Height, thoroughly: bool) -> list[str]:
 def _close_together(fit: ExactFit, top: Height) -> list[str]:
     """Levels that differ by less than the noise, and states that have shrunk onto a few equal values."""
     found = {} if fit.model.emission.hidden_level else fit.model.emission.natural(fit.parameters.emission)
-    if not {"mean", "sd"} <= set(found):
+    spread = next((found[name] for name in ("sd", "shared_sd") if name in found), None)
+    if "mean" not in found or spread is None:
         return []
-    mean, sd = (np.asarray(found[name].value) for name in ("mean", "sd"))
-    if mean.ndim != 2 or mean.shape != sd.shape:
+    mean, sd = np.asarray(found["mean"].value), np.asarray(spread.value)
+    if mean.ndim != 2 or sd.shape not in (mean.shape, mean.shape[1:]):
         return []
+    sd = np.broadcast_to(sd, mean.shape)
     exact = ", ".join(map(str, np.flatnonzero((sd < NOISELESS).all(0))))
     if exact:
         return [

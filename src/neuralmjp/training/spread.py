@@ -7,6 +7,7 @@ from ..emissions.emission import Params
 from ..emissions.wrapped import Wrapped
 
 SPREADS = ("log_sd", "log_diagonal", "lower", "log_scale")
+SHARED_SPREAD = "shared_log_sd"
 
 
 def places_only(emission: Emission, params: Params) -> Params:
@@ -14,7 +15,7 @@ def places_only(emission: Emission, params: Params) -> Params:
     if isinstance(emission, Wrapped):
         still = {name: np.zeros(np.shape(value), bool) for name, value in params.items()}  # hum waits, too
         return emission.outer(places_only(emission.base, emission.inner(params)), still)
-    free = {name: np.full(np.shape(value), name not in SPREADS) for name, value in params.items()}
+    free = {name: np.full(np.shape(value), name not in (*SPREADS, SHARED_SPREAD)) for name, value in params.items()}
     if isinstance(emission, NeuralGaussian):
         n = emission.n_features(len(params["shared_last_bias"]))  # means first, then their spread
         free["shared_last"][:, n:] = free["shared_last_bias"][n:] = False
