@@ -74,7 +74,7 @@ SIZES = {
         counts={**SHORT, "batch": 16, "quadrature": 16},
     ),
     # A thousand steps more than the schedules take.
-    "paper": Size(4480, 260, 5, 10, collapse={"steps": 9000}, counts={"steps": 6000}),
+    "paper": Size(4480, 260, 5, 5, collapse={"steps": 9000}, counts={"steps": 6000}),
 }
 
 
