@@ -33,10 +33,10 @@ LAYERS = {
     "npz_files": {"errors"},
     "shapes": set(),
     "mjp": {"errors", "mjp"},
-    "checks": {"errors", "timeseries"},  # the class it checks, for the type alone
+    "checks": {"errors", "units", "timeseries"},  # the class it checks, for the type alone
     "preprocess": {"errors", "timeseries"},
     "batches": {"errors", "timeseries"},
-    "timeseries": {"errors", "checks", "batches", "io", "timeseries"},  # io only inside functions
+    "timeseries": {"errors", "units", "checks", "batches", "io", "timeseries"},  # io only inside functions
     "store": {"timeseries"},
     "io": {
         "errors",

@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from . import mjp
-from .checks import require_series
+from .checks import require_series, require_unit
 from .emissions import Emission
 from .emissions.wrapped import levels_of
 from .errors import InputError
@@ -188,8 +188,9 @@ class FittedMJP:
     # ---- what the process did in some data
 
     def require_values(self, data: TimeSeries) -> None:
-        """Raise unless the data are a series of as many values as the model was fitted to."""
+        """Raise unless the data are a series in the model's unit of time, of as many values as it was fitted to."""
         require_series(data)
+        require_unit(data, self.time_unit)
         if data.n_features != len(self.value_names):
             raise InputError(f"the model was fitted to {len(self.value_names)} values, the data have {data.n_features}")
 

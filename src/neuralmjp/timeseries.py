@@ -6,7 +6,7 @@ Most people need `neuralmjp.io.read` or `TimeSeries.from_arrays`; everything els
 import copy
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -15,13 +15,12 @@ from jaxtyping import Bool, Float64, Int64
 from numpy.typing import ArrayLike
 
 from .batches import Batch, make_batch, padded_lengths, plan_batches
-from .checks import check_names, check_observations, check_shapes
+from .checks import check_names, check_observations, check_shapes, check_states
 from .errors import InputError
+from .units import TIME_UNIT, converted
 
 if TYPE_CHECKING:
     import pandas as pd
-
-TIME_UNIT = "time unit"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -36,7 +35,7 @@ class TimeSeries:
         offsets: series i holds the observations offsets[i] to offsets[i + 1] - 1.
         names: one per series, all different.
         value_names: one per feature, all different.
-        time_unit: what the times count, for people to read.
+        time_unit: what the times count; `in_unit` tells them in another.
 
     Example:
         >>> data = TimeSeries.from_arrays([[0.0, 1.0, 3.0]], [[2.5, float("nan"), 2.7]], time_unit="s")
@@ -214,6 +213,17 @@ class TimeSeries:
         """Leave out the first observation of each series."""
         return self._cut(self.offsets[:-1] + 1, self.offsets[1:], self.names, "no series has a second observation")
 
+    def in_unit(self, unit: str) -> "TimeSeries":
+        """The same with times that count another unit, such as "years"; data of no named unit only take its name.
+
+        >>> TimeSeries.from_arrays([0.0, 36.0], [1.0, 2.0], time_unit="h").in_unit("days").times
+        array([0. , 1.5])
+        """
+        times = converted(self.times, self.time_unit, unit)
+        if unit in (self.time_unit, TIME_UNIT):
+            return self
+        return replace(self, times=times, time_unit=unit)
+
     def split(
         self,
         fractions: Sequence[float] = (0.8, 0.1, 0.1),
@@ -336,38 +346,7 @@ class TimeSeries:
 
     def check_states(self, n_states: int) -> None:
         """Raise `InputError` if a model with this many states asks more than these data can tell."""
-        if n_states < 1:
-            raise InputError(f"{n_states} states make no model: use at least 1")
-        n_distinct = self._count_distinct(n_states)
-        if n_states > n_distinct:
-            raise InputError(
-                f"{n_states} states cannot be told apart by {n_distinct} distinct observed values: "
-                f"use at most {n_distinct} states"
-            )
-        n_gaps = self.n_observations - len(self)
-        if n_states * (n_states - 1) > n_gaps:
-            most = (1 + math.isqrt(1 + 4 * n_gaps)) // 2
-            raise InputError(
-                f"{n_states} states have {n_states * (n_states - 1)} rates, but the data hold only {n_gaps} intervals "
-                f"between observations: use at most {most} states"
-            )
-
-    def _count_distinct(self, enough: int) -> int:
-        """Count distinct observed rows, no further than `enough`; one pass over the data per row found."""
-        found = []
-        block = 1 << 16
-        for start in range(0, self.n_observations, block):
-            rows = self.values[start : start + block]
-            rows = rows[~np.isnan(rows).all(axis=1)]
-            rows = np.where(np.isnan(rows), np.inf, rows)  # NaN differs from itself; infinity is no allowed value
-            for row in found:
-                rows = rows[(rows != row).any(axis=1)]
-            while len(rows):
-                found.append(rows[0])
-                if len(found) == enough:
-                    return enough
-                rows = rows[(rows != rows[0]).any(axis=1)]
-        return len(found)
+        check_states(self, n_states)
 
 
 def join_ranges(

@@ -9,10 +9,11 @@ from ..emissions import Categorical
 from ..errors import InputError
 from ..fitted import FittedMJP
 from ..fitted_network import FittedNetwork
-from ..io import read, write
+from ..io import write
 from ..systems.system import randomness
 from ..timeseries import TimeSeries
-from .runs import load_any
+from ..units import converted
+from .runs import load_any, read_for
 from .show import console, number, table
 
 SAMPLES = 1000
@@ -38,12 +39,14 @@ def run(
     fitted = load_any(folder)
     if samples is not None and isinstance(fitted, FittedNetwork):
         raise InputError("the forecast of a reaction network is computed, not sampled: leave --samples out")
-    data = read(path, **columns)
+    data = read_for(fitted, path, columns)
     times = times_ahead(data, until, steps)
+    known = data.in_unit(fitted.time_unit)
+    later = [converted(one, data.time_unit, fitted.time_unit) for one in times]
     if isinstance(fitted, FittedNetwork):
-        forecast, labels = fitted.predict(data, times), {}
+        forecast, labels = fitted.predict(known, later), {}
     else:
-        forecast = fitted.predict(data, times, samples=SAMPLES if samples is None else samples, seed=seed)
+        forecast = fitted.predict(known, later, samples=SAMPLES if samples is None else samples, seed=seed)
         labels = chances_of_labels(fitted, forecast.samples)
         labels |= {f"p_{k}": p for k, p in enumerate(forecast.probabilities.T)}  # of the hidden states, as decode has
     ahead = forecast.readings

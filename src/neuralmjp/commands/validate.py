@@ -13,12 +13,11 @@ from ..errors import InputError
 from ..estimators import ExactMJP
 from ..fitted import FittedMJP
 from ..fitted_network import FittedNetwork
-from ..io import read
 from ..mjp import exit_rates
 from ..systems.system import randomness
 from ..timeseries import TimeSeries
 from ..validation.verdict import Verdict
-from .runs import CHECKS_FILE, load_any
+from .runs import CHECKS_FILE, load_any, read_for
 from .show import console, table
 from .validate_figures import draw
 
@@ -38,7 +37,8 @@ def run(
     json_file: Path | None,
 ) -> None:
     randomness(seed)  # refused here, in words, if it is no seed
-    fitted, data = load_any(folder), read(path, **columns)
+    fitted = load_any(folder)
+    data = read_for(fitted, path, columns).in_unit(fitted.time_unit)
     if isinstance(fitted, FittedMJP):
         fitted.require_values(data)
     found: dict[str, Any] = {}

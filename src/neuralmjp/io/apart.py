@@ -28,9 +28,9 @@ MEMORY, TIMES_ITS_SIZE = 1 << 30, 100
 ARRAYS = ("times", "values", "offsets")
 
 
-def read(path: Path, request: Request, time_unit: str | None) -> TimeSeries:
+def read(path: Path, request: Request) -> TimeSeries:
     """As the module for this kind of file reads it, or one line that says that it cannot be read."""
-    question = {"path": str(path), "request": asdict(request), "time_unit": time_unit}
+    question = {"path": str(path), "request": asdict(request)}
     command = [sys.executable, "-c", f"from {__name__} import answer; answer()"]
     limit, late = PATIENCE + path.stat().st_size / BYTES_PER_SECOND, threading.Event()
     with subprocess.Popen(
@@ -70,7 +70,7 @@ def answer() -> None:
         out.write(READY)
         out.flush()
         _bound_memory(path)
-        _send(module.read(path, request, question["time_unit"]), out)
+        _send(module.read(path, request), out)
     except InputError as error:
         out.write(json.dumps({"error": str(error)}).encode() + b"\n")
     except MemoryError:

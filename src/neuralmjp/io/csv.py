@@ -32,7 +32,7 @@ _LONGEST_LINE = 1 << 22
 _WHITESPACE = " "  # stands for any run of spaces
 
 
-def read(path: Path, request: Request, time_unit: str | None) -> TimeSeries:
+def read(path: Path, request: Request) -> TimeSeries:
     """Read a text table; messages count lines from 1, header included, as editors do."""
     request.only(("series", "time", "values", "header", "rate"), path, "a table")
     try:
@@ -55,7 +55,7 @@ def read(path: Path, request: Request, time_unit: str | None) -> TimeSeries:
         raise InputError(f"{path}: is not a whole gzip file; compress or copy it again") from None
     except pa.ArrowInvalid as error:
         raise _unreadable(path, error) from None
-    return builder.finish(time_unit, request.rate)
+    return builder.finish(rate=request.rate)
 
 
 def write(data: TimeSeries, path: Path) -> None:

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from ..errors import InputError
 from ..store import GROUP_ROWS, MOST_ROWS, Store
-from ..timeseries import TIME_UNIT, TimeSeries
+from ..timeseries import TimeSeries
 from . import parquet
 from .columns import Request
-from .files import check_readable, replacing
+from .files import check_readable, in_unit, replacing
 from .tables import TableBuilder
 
 SUFFIXES = (".parquet", ".pq")
@@ -50,8 +50,8 @@ class ParquetFolder(Store):
             raise InputError(f"{path}: holds no .parquet files with rows of data; name a file, or a folder of such")
         with parquet.opened(self._files[0]) as first:
             self._columns = request.resolve(first.schema_arrow.names, str(self._files[0]))
-            unit = parquet.time_unit_of(first.schema_arrow) if time_unit is None else time_unit
-        self.time_unit = TIME_UNIT if unit is None else unit
+            self._counted = parquet.time_unit_of(first.schema_arrow)
+        self.time_unit = self._counted if time_unit is None else time_unit
         self.value_names = self._columns.value_names
 
     def _add(self, file: Path) -> None:
@@ -76,17 +76,17 @@ class ParquetFolder(Store):
         file, group, first = self._groups[number]
         builder = TableBuilder(str(file), self._columns, lambda row: parquet.locate(file, first + row))
         self._read(file, builder, group)
-        return self._named(builder.pieces(self.time_unit), file)
+        return self._named(builder.pieces(self._counted), file)
 
     def whole(self) -> TimeSeries:
         """All of it, held in memory."""
         if self._columns.series is None:
-            each = (self._named(parquet.read(file, self._request, self.time_unit), file) for file in self._files)
+            each = (self._named(parquet.read(file, self._request), file) for file in self._files)
             return TimeSeries.concatenate(one for one in each if one is not None)
         builder = TableBuilder(str(self.path), self._columns, self._locate)
         for file in self._files:
             self._read(file, builder)
-        return builder.finish(self.time_unit)
+        return in_unit(builder.finish(self._counted), self.time_unit, self.path)
 
     def _read(self, file: Path, builder: TableBuilder, group: int | None = None) -> None:
         with parquet.opened(file) as table:
@@ -96,12 +96,20 @@ class ParquetFolder(Store):
                     f"{file}: has the columns {', '.join(columns.names)}, other than {self._files[0].name}; name those "
                     "to read with --series and --values"
                 )
+            if (unit := parquet.time_unit_of(table.schema_arrow)) != self._counted:
+                raise InputError(
+                    f"{file}: counts time in {unit!r}, but {self._files[0].name} in {self._counted!r}; write all "
+                    "parts in one unit"
+                )
             groups = range(table.num_row_groups) if group is None else [group]
             parquet.add_groups(table, file, columns, groups, builder)
 
     def _named(self, found: TimeSeries | None, file: Path) -> TimeSeries | None:
-        """A table without a column of series is one, named after its file."""
-        if found is None or self._columns.series is not None:
+        """In the unit of the store; a table without a column of series is one, named after its file."""
+        if found is None:
+            return None
+        found = in_unit(found, self.time_unit, file)
+        if self._columns.series is not None:
             return found
         return replace(found, names=(file.relative_to(self.path).with_suffix("").as_posix(),))
 

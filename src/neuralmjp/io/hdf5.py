@@ -20,7 +20,7 @@ from .extras import needed
 _MATLAB = "MATLAB_class"  # an attribute of all that MATLAB writes
 
 
-def read(path: Path, request: Request, time_unit: str | None) -> TimeSeries:
+def read(path: Path, request: Request) -> TimeSeries:
     """Read datasets of numbers; links to other files and anything that is not understood are refused."""
     request.only(("rate",), path, "an HDF5 file")
     h5py = load(path)
@@ -29,7 +29,7 @@ def read(path: Path, request: Request, time_unit: str | None) -> TimeSeries:
         raise InputError(f"{path}: is not an HDF5 file, or cut short; {advice}")
     try:
         with h5py.File(path, "r") as file:
-            return _Reader(h5py, path, request.rate, time_unit).read(file)
+            return _Reader(h5py, path, request.rate).read(file)
     except InputError as error:
         text = str(error)
         raise InputError(text if text.startswith(str(path)) else f"{path}: {text}") from None
@@ -57,15 +57,14 @@ def write(data: TimeSeries, path: Path) -> None:
 class _Reader:
     """One file, with the clock that was asked for."""
 
-    def __init__(self, h5py: Any, path: Path, rate: float | None, time_unit: str | None):
+    def __init__(self, h5py: Any, path: Path, rate: float | None):
         self._h5py = h5py
         self._path = path
         self._rate = rate
-        self._time_unit = time_unit
 
     def read(self, file: Any) -> TimeSeries:
         known = self._members(file)
-        unit = self._time_unit or self._text(file, known, "time_unit") or TIME_UNIT
+        unit = self._text(file, known, "time_unit") or TIME_UNIT
         value_names = self._texts(file, known, "value_names")
         groups = {name: item for name, item in known.items() if isinstance(item, self._h5py.Group)}
         if "values" in known and known["values"] not in groups.values():

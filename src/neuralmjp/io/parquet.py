@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..errors import InputError
-from ..timeseries import TimeSeries
+from ..timeseries import TIME_UNIT, TimeSeries
 from .columns import Columns, Request
 from .files import check_unpacked
 from .tables import TableBuilder, record_batches, table_schema
@@ -19,14 +19,14 @@ _METADATA_KEY = b"neuralmjp"
 _MAGIC = b"PAR1"
 
 
-def read(path: Path, request: Request, time_unit: str | None) -> TimeSeries:
+def read(path: Path, request: Request) -> TimeSeries:
     """Read a Parquet table; messages count rows from 1."""
     request.only(("series", "time", "values", "rate", "header"), path, "a Parquet table")
     with opened(path) as file:
         columns = request.resolve(file.schema_arrow.names, str(path))
         builder = TableBuilder(str(path), columns, partial(locate, path))
         add_groups(file, path, columns, range(file.num_row_groups), builder)
-        unit = time_unit_of(file.schema_arrow) if time_unit is None else time_unit
+        unit = time_unit_of(file.schema_arrow)
     return builder.finish(unit, request.rate)
 
 
@@ -65,8 +65,9 @@ def write(data: TimeSeries, path: Path, group_rows: int | None = None) -> None:
             writer.write_batch(batch, group_rows)
 
 
-def time_unit_of(schema: pa.Schema) -> str | None:
-    return json.loads((schema.metadata or {}).get(_METADATA_KEY, b"{}")).get("time_unit")
+def time_unit_of(schema: pa.Schema) -> str:
+    """What the file says that its times count."""
+    return json.loads((schema.metadata or {}).get(_METADATA_KEY, b"{}")).get("time_unit", TIME_UNIT)
 
 
 def locate(path: Path, row: int) -> str:

@@ -56,7 +56,7 @@ class TableBuilder:
             self._add_runs(next(columns))
         self._n_rows = rows.stop
 
-    def finish(self, time_unit: str | None, rate: float | None = None) -> TimeSeries:
+    def finish(self, time_unit: str = TIME_UNIT, rate: float | None = None) -> TimeSeries:
         """Group the rows by series, in order of first appearance, and check them; without times, at this rate."""
         if self._n_rows == 0:
             raise InputError(f"{self._source}: the table has no rows of data; write or copy it again")
@@ -64,7 +64,7 @@ class TableBuilder:
         offsets, order = self._group()
         return self._checked(offsets, order, tuple(self._codes) or ("0",), time_unit, rate)
 
-    def pieces(self, time_unit: str | None) -> TimeSeries | None:
+    def pieces(self, time_unit: str) -> TimeSeries | None:
         """The same of a part of a table, without series of which it holds one observation or no value."""
         if self._n_rows == 0:  # though its file promised some
             return None
@@ -85,7 +85,7 @@ class TableBuilder:
         offsets: Int64[np.ndarray, " boundary"],
         order: Int64[np.ndarray, " row"] | None,
         names: tuple[str, ...],
-        time_unit: str | None,
+        time_unit: str,
         rate: float | None = None,
     ) -> TimeSeries:
         if order is not None:
@@ -94,14 +94,7 @@ class TableBuilder:
         if rate is not None:
             self._times = (np.arange(self._n_rows) - np.repeat(offsets[:-1], np.diff(offsets))) / rate
         try:
-            return TimeSeries(
-                self._times,
-                self._values,
-                offsets,
-                names,
-                self._columns.value_names,
-                TIME_UNIT if time_unit is None else time_unit,
-            )
+            return TimeSeries(self._times, self._values, offsets, names, self._columns.value_names, time_unit)
         except ObservationError as error:
             raise InputError(self._translate(error, order)) from None
         except InputError as error:
