@@ -33,14 +33,16 @@ LAYERS = {
     "npz_files": {"errors"},
     "shapes": set(),
     "mjp": {"errors", "mjp"},
-    "checks": {"errors", "units", "timeseries"},  # the class it checks, for the type alone
+    "dates": {"errors", "units"},
+    "checks": {"errors", "units", "dates", "timeseries"},  # the class it checks, for the type alone
     "preprocess": {"errors", "timeseries"},
     "batches": {"errors", "timeseries"},
-    "timeseries": {"errors", "units", "checks", "batches", "io", "timeseries"},  # io only inside functions
+    "timeseries": {"errors", "units", "dates", "checks", "batches", "io", "timeseries"},  # io only inside functions
     "store": {"timeseries"},
     "io": {
         "errors",
         "units",
+        "dates",
         "checks",
         "npz_files",
         "timeseries",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal, NoReturn
 import numpy as np
 from jaxtyping import Bool, Float64
 
+from .dates import date_of
 from .errors import InputError
 from .units import ratio
 
@@ -93,10 +94,15 @@ def check_observations(data: "TimeSeries") -> None:
     if (empty := _first(np.diff(offsets) == 0)) is not None:
         raise ObservationError(f"series {data.names[empty]!r} has no observations; leave it out")
 
+    def shown(time: float, form: str = "") -> str:
+        if data.origin is None or not np.isfinite(time):
+            return f"time {time:{form}}"
+        return date_of(time, data.origin, data.time_unit)
+
     def fail(observation: int, what: str, column: int | Literal["time"] | None, order: bool = False) -> NoReturn:
         series = int(np.searchsorted(offsets, observation, side="right")) - 1
         position, time = observation - int(offsets[series]), times[observation]
-        where = f"series {data.names[series]!r}, observation {position} (time {time:g})"
+        where = f"series {data.names[series]!r}, observation {position} ({shown(time, 'g')})"
         if isinstance(column, int):
             where += f", {data.value_names[column]!r}"
         raise ObservationError(what, where=where, observation=observation, column=column, order=order)
@@ -108,8 +114,10 @@ def check_observations(data: "TimeSeries") -> None:
     if (bad := _first(late)) is not None:
         before, after = times[bad], times[bad + 1]
         if before == after:
-            fail(bad + 1, f"time {after} is repeated; keep one observation per time in each series", "time", order=True)
-        fail(bad + 1, f"time {after} comes after {before}; sort each series by time", "time", order=True)
+            what = f"{shown(after)} is repeated; keep one observation per time in each series"
+        else:
+            what = f"{shown(after)} comes after {shown(before).removeprefix('time ')}; sort each series by time"
+        fail(bad + 1, what, "time", order=True)
     if (bad := _first(np.isinf(values).ravel())) is not None:
         observation, feature = divmod(bad, values.shape[1])
         what = f"the value is {values[observation, feature]}; leave it empty (NaN) if it is missing"

@@ -3,8 +3,8 @@
 A table has one row per observation, with its series (optional), its time and its values. The formats, one file each:
 `csv`, `parquet`, `npz`, `hdf5`, `abf` (patch clamp), `md` (molecular dynamics), and for more than memory holds
 `folders` (of Parquet files) and `zarr`; what they share: `columns` (which column is what, and what else was asked for),
-`tables` (rows to series and back), `files`, `extras` (packages that may be missing), `apart` (libraries that may
-crash).
+`cells` (what is a number, what a date), `clock` (times, or dates as such), `tables` (rows to series and back), `files`,
+`extras` (packages that may be missing), `apart` (libraries that may crash).
 """
 
 import os
@@ -64,10 +64,10 @@ def read(
             a folder of Parquet files; or .zarr.
         series: column that says which series a row belongs to. If left out: the one called "series", whether in
             capitals or not; if there is none, all rows are one series.
-        time: column of times. If left out: the one called "time".
+        time: column of times, or of dates, which count from the earliest. If left out: the one called "time".
         values: column or columns of values, as a list or separated by commas. If left out: all others.
         time_unit: what the times shall count. A file that says what its own count is converted; the times of one that
-            does not are taken to count this.
+            does not are taken to count this. Dates count days, or what else all of them are whole numbers of.
         header: False for a table without column names; columns are then given by position from 0, and unless
             others are named, the first holds the times.
         rate: how often values were taken, such as "5kHz" or a number per time unit, where the file holds no times. A

@@ -26,6 +26,7 @@ PATIENCE = 4.0  # seconds, and more for large files:
 BYTES_PER_SECOND = 1e6
 MEMORY, TIMES_ITS_SIZE = 1 << 30, 100
 ARRAYS = ("times", "values", "offsets")
+TEXTS = ("names", "value_names", "time_unit", "origin")
 
 
 def read(path: Path, request: Request) -> TimeSeries:
@@ -102,7 +103,7 @@ def _bound_memory(path: Path) -> None:
 def _send(data: TimeSeries, out: Any) -> None:
     arrays = [np.ascontiguousarray(getattr(data, name)) for name in ARRAYS]
     kinds = [[one.dtype.str, one.shape] for one in arrays]
-    said = {"arrays": kinds, "names": data.names, "value_names": data.value_names, "time_unit": data.time_unit}
+    said = {"arrays": kinds} | {name: getattr(data, name) for name in TEXTS}
     out.write(json.dumps(said).encode() + b"\n")
     for one in arrays:
         out.write(one.data)
@@ -115,6 +116,6 @@ def _received(said: dict[str, Any], source: Any) -> TimeSeries:
     for name, (kind, shape) in zip(ARRAYS, said["arrays"], strict=True):
         found[name] = np.empty(shape, kind)
         source.readinto(memoryview(found[name]).cast("B"))
-    return TimeSeries(
-        **found, names=tuple(said["names"]), value_names=tuple(said["value_names"]), time_unit=said["time_unit"]
-    )
+    texts: dict[str, Any] = {name: said[name] for name in TEXTS}
+    texts |= {name: tuple(said[name]) for name in ("names", "value_names")}
+    return TimeSeries(**found, **texts)

@@ -21,6 +21,7 @@ import pyarrow.csv as pa_csv
 
 from ..errors import InputError
 from ..timeseries import TimeSeries
+from .cells import is_number
 from .columns import Request
 from .files import check_unpacked
 from .tables import TableBuilder, record_batches, table_schema
@@ -40,7 +41,7 @@ def read(path: Path, request: Request) -> TimeSeries:
             first = _first_line(path, stream)
             delimiter = _sniff(first)
             fields = _fields(first, delimiter)
-            if request.rate is not None and all(map(_is_number, fields)):
+            if request.rate is not None and all(map(is_number, fields)):
                 request = replace(request, header=False)
             locate = partial(_locate, path, request.header)
             columns = request.resolve(fields, str(path))
@@ -106,14 +107,6 @@ def _fields(line: str, delimiter: str) -> list[str]:
     if delimiter == _WHITESPACE:
         return line.split()
     return [field.strip() for field in next(csv.reader([line], delimiter=delimiter, skipinitialspace=True))]
-
-
-def _is_number(field: str) -> bool:
-    try:
-        float(field)
-    except ValueError:
-        return False
-    return True
 
 
 def _cells(

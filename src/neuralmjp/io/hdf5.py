@@ -1,8 +1,8 @@
 """HDF5, and MATLAB files of version 7.3: datasets `times` and `values`, or a group per series that holds both.
 
 With `offsets` (series i has the rows offsets[i] to offsets[i + 1] - 1) or `series` (a name per row) the series lie
-end to end, otherwise shapes are those of `TimeSeries.from_arrays`. `names`, `value_names` and `time_unit` are datasets
-or attributes.
+end to end, otherwise shapes are those of `TimeSeries.from_arrays`. `names`, `value_names`, `time_unit` and `origin` are
+datasets or attributes.
 """
 
 from itertools import pairwise
@@ -52,6 +52,8 @@ def write(data: TimeSeries, path: Path) -> None:
         for name in ("names", "value_names"):
             file.create_dataset(name, data=list(getattr(data, name)), dtype=h5py.string_dtype())
         file.attrs["time_unit"] = data.time_unit
+        if data.origin is not None:
+            file.attrs["origin"] = data.origin
 
 
 class _Reader:
@@ -65,14 +67,15 @@ class _Reader:
     def read(self, file: Any) -> TimeSeries:
         known = self._members(file)
         unit = self._text(file, known, "time_unit") or TIME_UNIT
-        value_names = self._texts(file, known, "value_names")
+        said: Any = {"time_unit": unit, "origin": self._text(file, known, "origin")}
+        said["value_names"] = self._texts(file, known, "value_names")
         groups = {name: item for name, item in known.items() if isinstance(item, self._h5py.Group)}
         if "values" in known and known["values"] not in groups.values():
             times, values = self._pair(known, "")
             rows, names = self._rows(known, len(times))
             names = self._texts(file, known, "names") or names
             if rows is None:
-                return from_arrays(times, values, time_unit=unit, names=names, value_names=value_names)
+                return from_arrays(times, values, names=names, **said)
             times, values = [times[one] for one in rows], [values[one] for one in rows]
         elif groups:
             pairs = [self._pair(self._members(group), f"{name}/") for name, group in groups.items()]
@@ -80,7 +83,7 @@ class _Reader:
         else:
             listing = ", ".join(map(repr, known)) or "nothing"
             raise InputError(f"no dataset 'values', nor groups that hold one; there is {listing}")
-        return from_arrays(times, values, time_unit=unit, names=names, value_names=value_names)
+        return from_arrays(times, values, names=names, **said)
 
     def _members(self, group: Any) -> dict[str, Any]:
         """What lies in a group, by name; a link could lead into another file."""

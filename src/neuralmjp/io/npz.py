@@ -6,6 +6,7 @@ unless a rate says otherwise.
 
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -35,6 +36,7 @@ def read(path: Path, request: Request) -> TimeSeries:
             time_unit=str(arrays.get("time_unit", TIME_UNIT)),
             names=_texts(arrays.get("names")),
             value_names=_texts(arrays.get("value_names")),
+            origin=None if "origin" not in arrays else str(arrays["origin"]),
             copy=False,
         )
     except InputError as error:
@@ -56,8 +58,10 @@ def _frames(path: Path, series: list[np.ndarray], rate: float) -> TimeSeries:
 def write(data: TimeSeries, path: Path) -> None:
     """Write all that `data` holds as arrays, padded with NaN to the longest series."""
     batch = data.pad()
+    origin: Any = {} if data.origin is None else {"origin": np.array(data.origin)}
     np.savez(
         path,
+        **origin,
         times=np.where(batch.valid, batch.times, np.nan),
         values=np.where(batch.mask, batch.values, np.nan),
         names=np.array(data.names),
@@ -67,7 +71,7 @@ def write(data: TimeSeries, path: Path) -> None:
 
 
 _UNNAMED = re.compile(r"arr_\d+")
-_ARRAYS = ("times", "values", "names", "value_names", "time_unit")
+_ARRAYS = ("times", "values", "names", "value_names", "time_unit", "origin")
 
 
 def _texts(array: np.ndarray | None) -> list[str] | None:
