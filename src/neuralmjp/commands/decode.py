@@ -1,5 +1,6 @@
 """`neuralmjp decode`: what was hidden behind the observations of a file."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ def decode_states(fitted: FittedMJP, data: TimeSeries, path: Path, out: Path) ->
     shared = {} if decoded.levels is None else {"level": decoded.levels}
     values = np.column_stack([decoded.states, *shared.values(), decoded.probabilities])
     names = ("state", *shared, *(f"p_{k}" for k in range(fitted.n_states)))
-    write(TimeSeries(data.times, values, data.offsets, data.names, names, data.time_unit), out)
+    write(replace(data, values=values, value_names=names), out)
     share = np.bincount(decoded.states, minlength=fitted.n_states) / len(decoded.states)
     jumps = int((np.diff(decoded.states) != 0)[np.isin(np.arange(1, len(data.times)), data.offsets, invert=True)].sum())
     screen = console()
@@ -48,7 +49,7 @@ def decode_counts(fitted: FittedNetwork, data: TimeSeries, path: Path, out: Path
     parts = {"mean": decoded.mean, "lower": decoded.lower, "upper": decoded.upper, "mode": decoded.most_probable}
     names = tuple(f"{one}_{part}" for one in decoded.species for part in parts)
     values = np.stack([np.asarray(each, float) for each in parts.values()], axis=-1).reshape(data.n_observations, -1)
-    write(TimeSeries(data.times, values, data.offsets, data.names, names, data.time_unit), out)
+    write(replace(data, values=values, value_names=names), out)
     screen = console()
     screen.print(f"{path}: {data.n_observations} observations decoded -> {out}", soft_wrap=True)
     width = (decoded.upper - decoded.lower).mean(0)

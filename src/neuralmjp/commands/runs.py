@@ -48,7 +48,13 @@ def opened(path: Path, columns: dict[str, Any], *, stream: bool) -> TimeSeries |
 def read_for(fitted: FittedMJP | FittedNetwork, path: Path, columns: dict[str, Any]) -> TimeSeries:
     """Data for a fitted model: in the unit of time that was asked for, else in the model's."""
     asked: dict[str, Any] = columns | {"time_unit": unit_for(fitted, columns)}
-    return read(path, **asked)
+    data = read(path, **asked)
+    if data.origin is not None and asked["time_unit"] is None:
+        raise InputError(
+            f"{path}: holds dates, but the model counts time in {fitted.time_unit!r}, no unit that is known: say with "
+            "--time-unit what it counts, such as years"
+        )
+    return data
 
 
 def unit_for(fitted: FittedMJP | FittedNetwork, columns: dict[str, Any]) -> str | None:
