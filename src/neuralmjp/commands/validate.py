@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +49,8 @@ def run(
             verdicts += getattr(found[name], "verdicts", None) or [found[name].verdict]
         except InputError as reason:
             verdicts.append(Verdict(name, None, str(reason)))
+    if isinstance(fitted, FittedMJP):
+        verdicts = [replace(one, sentence=fitted.told(one.sentence)) for one in verdicts]
     screen = console()
     rows = [[one.check, WORDS[one.passed], one.sentence] for one in verdicts]
     shown = table(f"{path}: is the model true to the data?", ["check", "verdict", "because"], rows)
