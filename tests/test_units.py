@@ -92,6 +92,10 @@ class TestSeries:
         assert bare.in_unit("years").time_unit == "years"
         assert self.data.in_unit(TIME_UNIT).time_unit == "days"
 
+    def test_too_large(self):
+        with pytest.raises(InputError, match="time inf is not finite"):
+            TimeSeries.from_arrays([0.0, 1e308], [1.0, 2.0], time_unit="years").in_unit("ns")
+
     def test_unknown(self):
         with pytest.raises(InputError, match="'days' cannot be told in 'visits'"):
             self.data.in_unit("visits")

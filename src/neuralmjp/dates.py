@@ -24,10 +24,10 @@ def moment(text: str) -> tuple[int, bool]:
     """
     try:
         found = datetime.fromisoformat(text.strip())
-    except ValueError:
+        zoned = found.tzinfo is not None
+        plain = found.astimezone(UTC).replace(tzinfo=None) if zoned else found
+    except (ValueError, OverflowError):  # the latter, where a zone leads out of the calendar
         raise InputError(f"{text!r} is no date such as 2024-01-31, 2024-01-31T12:30 or 2024-01-31T12:30Z") from None
-    zoned = found.tzinfo is not None
-    plain = found.astimezone(UTC).replace(tzinfo=None) if zoned else found
     return int(np.datetime64(plain, "us").astype(np.int64)), zoned
 
 
@@ -58,9 +58,12 @@ def times_since(when: Int64[np.ndarray, " time"], start: int, unit: str) -> Floa
 
 def moments_of(times: Float64[np.ndarray, " time"], origin: str, unit: str) -> Int64[np.ndarray, " time"]:
     """Moments of times since an origin: to the microsecond, beyond 35 years to the millisecond."""
-    since = converted(np.asarray(times, np.float64), unit, "us")
-    step = 1 if np.abs(since).max(initial=0.0) < _EXACT else 1000
-    return moment(origin)[0] + step * np.rint(since / step).astype(np.int64)
+    since, start = converted(np.asarray(times, np.float64), unit, "us"), moment(origin)[0]
+    longest = np.abs(since).max(initial=0.0)
+    if longest > LAST - start:
+        raise InputError(f"times that count from {origin} lead beyond the year 9999, where there are no dates")
+    step = 1 if longest < _EXACT else 1000
+    return start + step * np.rint(since / step).astype(np.int64)
 
 
 def date_of(time: float, origin: str, unit: str) -> str:

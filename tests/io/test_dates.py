@@ -344,6 +344,12 @@ class TestSeries:
     def test_refused(self, unit, origin, told):
         assert told in message(TimeSeries.from_arrays, [0.0, 1.0], [1.0, 2.0], time_unit=unit, origin=origin)
 
+    def test_out_of_the_calendar(self):
+        far = TimeSeries.from_arrays([0.0, 1e300], [1.0, 2.0], time_unit="days", origin="2024-01-31")
+        assert "beyond the year 9999" in message(lambda: far.dates)
+        choices = {"time_unit": "h", "origin": "0001-01-01T00:00+01:00"}
+        assert "is no date such as" in message(TimeSeries.from_arrays, [0.0, 1.0], [1.0, 2.0], **choices)
+
     def test_zones_are_utc(self):
         zoned = TimeSeries.from_arrays([0.0, 1.0], [1.0, 2.0], time_unit="h", origin="2024-01-31T01:00+01:00")
         assert zoned.dates[0] == np.datetime64(datetime(2024, 1, 31, tzinfo=UTC).replace(tzinfo=None))

@@ -1,8 +1,8 @@
 """HDF5, and MATLAB files of version 7.3: datasets `times` and `values`, or a group per series that holds both.
 
 With `offsets` (series i has the rows offsets[i] to offsets[i + 1] - 1) or `series` (a name per row) the series lie
-end to end, otherwise shapes are those of `TimeSeries.from_arrays`. `names`, `value_names`, `time_unit` and `origin` are
-datasets or attributes.
+end to end, otherwise shapes are those of `TimeSeries.from_arrays`. `names`, `value_names`, `time_unit` and
+`time_origin` are datasets or attributes.
 """
 
 from itertools import pairwise
@@ -53,7 +53,7 @@ def write(data: TimeSeries, path: Path) -> None:
             file.create_dataset(name, data=list(getattr(data, name)), dtype=h5py.string_dtype())
         file.attrs["time_unit"] = data.time_unit
         if data.origin is not None:
-            file.attrs["origin"] = data.origin
+            file.attrs["time_origin"] = data.origin
 
 
 class _Reader:
@@ -67,7 +67,7 @@ class _Reader:
     def read(self, file: Any) -> TimeSeries:
         known = self._members(file)
         unit = self._text(file, known, "time_unit") or TIME_UNIT
-        said: Any = {"time_unit": unit, "origin": self._text(file, known, "origin")}
+        said: Any = {"time_unit": unit, "origin": self._text(file, known, "time_origin")}
         said["value_names"] = self._texts(file, known, "value_names")
         groups = {name: item for name, item in known.items() if isinstance(item, self._h5py.Group)}
         if "values" in known and known["values"] not in groups.values():

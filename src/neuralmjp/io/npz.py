@@ -36,7 +36,7 @@ def read(path: Path, request: Request) -> TimeSeries:
             time_unit=str(arrays.get("time_unit", TIME_UNIT)),
             names=_texts(arrays.get("names")),
             value_names=_texts(arrays.get("value_names")),
-            origin=None if "origin" not in arrays else str(arrays["origin"]),
+            origin=None if "time_origin" not in arrays else str(arrays["time_origin"]),
             copy=False,
         )
     except InputError as error:
@@ -58,7 +58,7 @@ def _frames(path: Path, series: list[np.ndarray], rate: float) -> TimeSeries:
 def write(data: TimeSeries, path: Path) -> None:
     """Write all that `data` holds as arrays, padded with NaN to the longest series."""
     batch = data.pad()
-    origin: Any = {} if data.origin is None else {"origin": np.array(data.origin)}
+    origin: Any = {} if data.origin is None else {"time_origin": np.array(data.origin)}
     np.savez(
         path,
         **origin,
@@ -71,7 +71,7 @@ def write(data: TimeSeries, path: Path) -> None:
 
 
 _UNNAMED = re.compile(r"arr_\d+")
-_ARRAYS = ("times", "values", "names", "value_names", "time_unit", "origin")
+_ARRAYS = ("times", "values", "names", "value_names", "time_unit", "time_origin")
 
 
 def _texts(array: np.ndarray | None) -> list[str] | None:

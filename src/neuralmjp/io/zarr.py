@@ -24,7 +24,8 @@ class ZarrStore(Store):
 
     Its arrays are `times` (n,), `values` (n,) or (n, D) and `offsets` (N + 1,), of which series i holds the rows
     offsets[i] to offsets[i + 1] - 1, one series without them; or `times` (N, L) and `values` (N, L) or (N, L, D), where
-    NaN at the end of a row is padding. `names` (N,) may be there; time_unit, origin and value_names are attributes.
+    NaN at the end of a row is padding. `names` (N,) may be there; time_unit, time_origin and value_names are
+    attributes.
     """
 
     def __init__(self, path: Path, request: Request, time_unit: str | None):
@@ -55,7 +56,7 @@ class ZarrStore(Store):
         named = known.get("value_names")
         self.value_names = tuple(map(str, named if isinstance(named, list) else default_value_names(n_features)))
         self._counted = str(known.get("time_unit", TIME_UNIT))
-        self._origin = None if known.get("origin") is None else str(known["origin"])
+        self._origin = None if known.get("time_origin") is None else str(known["time_origin"])
         self.time_unit = self._counted if time_unit is None else time_unit
         step = max(int(values.chunks[0]), 1)
         held = step * (times.shape[1] if self._padded else 1)
@@ -177,4 +178,4 @@ def write(data: TimeSeries, path: Path) -> None:
     group.create_array("names", data=np.array(data.names, dtype=np.dtypes.StringDType()))
     group.attrs.update({"time_unit": data.time_unit, "value_names": list(data.value_names)})
     if data.origin is not None:
-        group.attrs["origin"] = data.origin
+        group.attrs["time_origin"] = data.origin
