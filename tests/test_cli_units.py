@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from command import assert_refused
-from neuralmjp import FittedMJP, InputError, TimeSeries, io, mjp, read, validation, write
+from neuralmjp import ExactMJP, FittedMJP, InputError, TimeSeries, io, mjp, read, validation, write
 
 RATES = np.array([[0, 0.3, 0], [0.2, 0, 0.3], [0.1, 0, 0]])
 FIT = ("--states", 3, "--emission", "categorical")
@@ -107,9 +107,13 @@ def test_in_python_another_unit_is_refused(fitted, visits):
     for use in (model.decode, model.score, model.predict_proba, model.one_step_ahead):
         with pytest.raises(InputError, match=told):
             use(days)
-    for check in (validation.prevalence, validation.pearson):
+    for check in (validation.prevalence, validation.pearson, validation.chapman_kolmogorov):
         with pytest.raises(InputError, match=told):
             check(model, days)
+    estimator = ExactMJP(3, "categorical")
+    for again in (estimator.bootstrap, lambda *given: estimator.profile(*given, jump=(0, 1))):
+        with pytest.raises(InputError, match=told):
+            again(days, model)
     assert model.score(days.in_unit("yr")) == pytest.approx(model.score(visits))
     assert model.score(io.read("years.csv")) == pytest.approx(model.score(visits))
 
