@@ -33,14 +33,17 @@ LAYERS = {
     "npz_files": {"errors"},
     "shapes": set(),
     "mjp": {"errors", "mjp"},
-    "checks": {"errors", "timeseries"},  # the class it checks, for the type alone
+    "dates": {"errors", "units"},
+    "naming": {"errors"},
+    "checks": {"errors", "units", "dates", "timeseries"},  # the class it checks, for the type alone
     "preprocess": {"errors", "timeseries"},
     "batches": {"errors", "timeseries"},
-    "timeseries": {"errors", "checks", "batches", "io", "timeseries"},  # io only inside functions
+    "timeseries": {"errors", "units", "dates", "checks", "batches", "io", "timeseries"},  # io only inside functions
     "store": {"timeseries"},
     "io": {
         "errors",
         "units",
+        "dates",
         "checks",
         "npz_files",
         "timeseries",
@@ -61,7 +64,7 @@ MODEL = {"errors", "checks", "mjp", "timeseries", "priors", "emissions"}
 LAYERS |= {
     # fitted: what a bootstrap fits again; systems: networks
     "exact": MODEL | ENSEMBLE | {"exact", "fitted", "systems"},
-    "fitted": MODEL | {"exact", "fitted_files"},
+    "fitted": MODEL | {"naming", "exact", "fitted_files"},
     "fitted_files": MODEL | {"exact", "fitted", "_version", "npz_files", "shapes", "whole_files"},
     "fitted_network": MODEL | {"systems", "exact", "fitted_network_files"},
     "fitted_network_files": MODEL | {"systems", "fitted_files", "fitted_network", "shapes"},

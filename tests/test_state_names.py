@@ -9,7 +9,9 @@ import pytest
 import neuralmjp as nm
 from command import assert_refused
 from neuralmjp import ExactMJP, FittedMJP, InputError, TimeSeries
+from neuralmjp.fitted_files import summary
 from neuralmjp.report.page import Source, report_of
+from neuralmjp.report.verdict import findings_of
 
 RATES = np.array([[0, 0.5, 0.1], [0.4, 0, 0.3], [0, 0, 0]])
 NAMES = ("well", "ill", "dead <for ever>")
@@ -42,10 +44,39 @@ def test_every_state_needs_a_name_of_its_own(fitted, names):
         fitted.named(*names)
 
 
+@pytest.fixture(scope="module")
+def warned():
+    """A fit that allows jumps which nobody makes: the dead do not rise."""
+    return ExactMJP(3, "categorical").fit(people())
+
+
+def test_warnings_say_the_names(warned):
+    assert "no sign of the jump 2->0: its rate is given as an upper limit" in warned.warnings
+    named = warned.named("well", "ill", "dead")
+    assert "no sign of the jump dead->well: its rate is given as an upper limit" in named.warnings
+    assert named.named("0", "1", "2").warnings == named.named().warnings == warned.warnings
+    assert any("No sign of the jump dead->well" in finding.words for finding in findings_of(named))
+
+
 def test_names_are_kept(fitted, tmp_path):
     fitted.named(*NAMES).save(tmp_path)
     assert FittedMJP.load(tmp_path).state_names == NAMES
     assert json.loads((tmp_path / "result.json").read_text())["state_names"] == list(NAMES)
+
+
+def test_files_say_the_names(warned, tmp_path):
+    named = warned.named("well", "ill", "dead")
+    named.save(tmp_path)
+    assert FittedMJP.load(tmp_path).warnings == named.warnings
+    assert json.loads((tmp_path / "result.json").read_text())["warnings"] == list(named.warnings)
+
+
+def test_reasons_say_the_names():
+    """Who is ill gets well or dies, and that for ever: two closed classes."""
+    seen = np.array([[2.0, 1, 1, 1], [2, 3, 3, 3], [2, 2, 1, 1], [2, 2, 3, 3]])
+    data = TimeSeries.from_arrays(np.tile(np.arange(4.0), (4, 1)), seen)
+    fitted = ExactMJP(3, "categorical", mask=[[0, 0, 0], [1, 0, 1], [0, 0, 0]]).fit(data).named("well", "ill", "dead")
+    assert "2 closed classes, {well}, {dead}" in summary(fitted)["stationary_distribution"]["reason"]
 
 
 def test_a_model_that_was_written_before_there_were_names(fitted, tmp_path):
@@ -88,7 +119,23 @@ def test_on_the_command_line(run, tmp_path):
     assert status == 0, error
     assert "well → ill" in out
     assert "names of the states: 0 is well, 1 is ill, 2 is dead" in out
+    assert "note: no sign of the jump dead->well" in out
     assert "well" in run("decode", folder, data, "--out", tmp_path / "path.csv")[1]
     assert_refused(run("fit", data, *options, "--state-names", "well, ill"), "3 states need 3 different names")
     options = ("--prior", "birth-death", "--state-names", "some")
     assert_refused(run("fit", data, *options), "--state-names belongs to hidden states")
+
+
+def test_verdicts_say_the_names(run, fitted, monkeypatch, tmp_path):
+    from neuralmjp.commands import validate
+    from neuralmjp.validation.verdict import Verdict
+
+    class Found:
+        verdict = Verdict("dwell times", False, "the data show more dwells in state 1 longer than 2 year")
+
+    monkeypatch.setattr(validate, "checks_of", lambda *_: [("dwell times", Found)])
+    fitted.named("well", "ill", "dead").save(tmp_path / "run")
+    nm.io.write(people(), tmp_path / "people.csv")
+    assert run("validate", "run", "people.csv", "--json", "checks.json").status == 0
+    (check,) = json.loads((tmp_path / "checks.json").read_text())["checks"]
+    assert check["sentence"] == "the data show more dwells in state ill longer than 2 year"

@@ -1,13 +1,16 @@
 """What observations must be: finite increasing times, some value in every series, names one can read."""
 
+import math
 import re
 from collections import Counter
 from typing import TYPE_CHECKING, Literal, NoReturn
 
 import numpy as np
-from jaxtyping import Bool
+from jaxtyping import Bool, Float64
 
+from .dates import date_of
 from .errors import InputError
+from .units import ratio
 
 if TYPE_CHECKING:
     from .timeseries import TimeSeries
@@ -47,6 +50,15 @@ def require_series(data: object) -> None:
         raise InputError(f"a TimeSeries is needed, got {kind}: make one by TimeSeries.{way}, or read a file by io.read")
 
 
+def require_unit(data: "TimeSeries", unit: str) -> None:
+    """Raise unless the data count time as a model does; in a unit of another length every rate would be wrong."""
+    many, of = ratio(data.time_unit, unit)
+    if many != of:
+        raise InputError(
+            f"the data count time in {data.time_unit!r}, the model in {unit!r}: convert them by data.in_unit({unit!r})"
+        )
+
+
 def check_shapes(data: "TimeSeries") -> None:
     """Arrays that fit together."""
     times, values, offsets = data.times, data.values, data.offsets
@@ -82,10 +94,15 @@ def check_observations(data: "TimeSeries") -> None:
     if (empty := _first(np.diff(offsets) == 0)) is not None:
         raise ObservationError(f"series {data.names[empty]!r} has no observations; leave it out")
 
+    def shown(time: float, form: str = "") -> str:
+        if data.origin is None or not np.isfinite(time):
+            return f"time {time:{form}}"
+        return date_of(time, data.origin, data.time_unit)
+
     def fail(observation: int, what: str, column: int | Literal["time"] | None, order: bool = False) -> NoReturn:
         series = int(np.searchsorted(offsets, observation, side="right")) - 1
         position, time = observation - int(offsets[series]), times[observation]
-        where = f"series {data.names[series]!r}, observation {position} (time {time:g})"
+        where = f"series {data.names[series]!r}, observation {position} ({shown(time, 'g')})"
         if isinstance(column, int):
             where += f", {data.value_names[column]!r}"
         raise ObservationError(what, where=where, observation=observation, column=column, order=order)
@@ -97,8 +114,10 @@ def check_observations(data: "TimeSeries") -> None:
     if (bad := _first(late)) is not None:
         before, after = times[bad], times[bad + 1]
         if before == after:
-            fail(bad + 1, f"time {after} is repeated; keep one observation per time in each series", "time", order=True)
-        fail(bad + 1, f"time {after} comes after {before}; sort each series by time", "time", order=True)
+            what = f"{shown(after)} is repeated; keep one observation per time in each series"
+        else:
+            what = f"{shown(after)} comes after {shown(before).removeprefix('time ')}; sort each series by time"
+        fail(bad + 1, what, "time", order=True)
     if (bad := _first(np.isinf(values).ravel())) is not None:
         observation, feature = divmod(bad, values.shape[1])
         what = f"the value is {values[observation, feature]}; leave it empty (NaN) if it is missing"
@@ -108,6 +127,43 @@ def check_observations(data: "TimeSeries") -> None:
         fail(int(offsets[bad]), f"every value of series {data.names[bad]!r} is missing; leave the series out", None)
     if len(times) == len(data):
         raise ObservationError("a rate needs at least two observations of a series, and no series has more than one")
+
+
+def check_states(data: "TimeSeries", n_states: int) -> None:
+    """Raise if a model with this many states asks more than these data can tell."""
+    if n_states < 1:
+        raise InputError(f"{n_states} states make no model: use at least 1")
+    n_distinct = _count_distinct(data.values, n_states)
+    if n_states > n_distinct:
+        raise InputError(
+            f"{n_states} states cannot be told apart by {n_distinct} distinct observed values: "
+            f"use at most {n_distinct} states"
+        )
+    n_gaps = data.n_observations - len(data)
+    if n_states * (n_states - 1) > n_gaps:
+        most = (1 + math.isqrt(1 + 4 * n_gaps)) // 2
+        raise InputError(
+            f"{n_states} states have {n_states * (n_states - 1)} rates, but the data hold only {n_gaps} intervals "
+            f"between observations: use at most {most} states"
+        )
+
+
+def _count_distinct(values: Float64[np.ndarray, "observation feature"], enough: int) -> int:
+    """Count distinct observed rows, no further than `enough`; one pass over the data per row found."""
+    found = []
+    block = 1 << 16
+    for start in range(0, len(values), block):
+        rows = values[start : start + block]
+        rows = rows[~np.isnan(rows).all(axis=1)]
+        rows = np.where(np.isnan(rows), np.inf, rows)  # NaN differs from itself; infinity is no allowed value
+        for row in found:
+            rows = rows[(rows != row).any(axis=1)]
+        while len(rows):
+            found.append(rows[0])
+            if len(found) == enough:
+                return enough
+            rows = rows[(rows != rows[0]).any(axis=1)]
+    return len(found)
 
 
 def _what_is_wrong_with_time(time: float) -> str:

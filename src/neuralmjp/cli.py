@@ -255,7 +255,8 @@ def predict(
     run: given.RunFolder,
     data: given.DataFile,
     until: Annotated[
-        float | None, typer.Option("--until", metavar="T", help="Forecast up to this time, in steps of a median gap.")
+        str | None,
+        typer.Option("--until", metavar="T", help="Forecast to this time, or date, in steps of a median gap."),
     ] = None,
     steps: Annotated[
         int | None, typer.Option("--steps", metavar="N", min=1, help="Forecast so many median gaps of each series.")

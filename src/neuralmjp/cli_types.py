@@ -86,7 +86,9 @@ DataFile = Annotated[
 SeriesColumn = Annotated[str | None, typer.Option("--series", metavar="COL", help="Column that names the series.")]
 TimeColumn = Annotated[str | None, typer.Option("--time", metavar="COL", help="Column of observation times.")]
 ValueColumns = Annotated[str | None, typer.Option("--values", metavar="COL,COL", help="Columns of observed values.")]
-TimeUnit = Annotated[str | None, typer.Option("--time-unit", metavar="UNIT", help="Unit of the times, such as s.")]
+TimeUnit = Annotated[
+    str | None, typer.Option("--time-unit", metavar="UNIT", help="What times shall count: s, days, years, ...")
+]
 NoHeader = Annotated[bool, typer.Option("--no-header", help="The table has no header: columns are 0, 1, 2, ...")]
 Rate = Annotated[
     str | None, typer.Option("--rate", metavar="5kHz", help="Samples per time, where the file holds no times.")

@@ -95,7 +95,7 @@ def _download(source: Source, path: Path, progress: Callable[[str, float], None]
 
 
 def _check_structure(source: Source, path: Path) -> None:
-    data = read(path, Request(), "ps")
+    data = read(path, Request())
     if (len(data), data.n_features) != (source.n_series, source.shape[1]) or (data.lengths != source.shape[0]).any():
         raise InputError(
             f"{source.url}: does not hold {source.n_series} arrays of shape {source.shape}; tell its keepers"

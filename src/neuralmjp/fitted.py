@@ -1,6 +1,5 @@
 """A fitted jump process: immutable, the same for every engine."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -12,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from . import mjp
-from .checks import require_series
+from .checks import require_series, require_unit
 from .emissions import Emission
 from .emissions.wrapped import levels_of
 from .errors import InputError
@@ -22,6 +21,7 @@ from .exact.forecast import StateForecast, forecast_states
 from .exact.model import Model, Parameters, initial_law
 from .mjp.interval import LEVEL, Interval, interval_or_unknown
 from .mjp.precision import in_double_precision
+from .naming import renamed, require_names
 from .priors import rates_of
 from .timeseries import TimeSeries
 
@@ -80,7 +80,7 @@ class FittedMJP:
     state_names: tuple[str, ...] = ()  # for tables and figures; their numbers if not given
 
     def __post_init__(self):
-        names = tuple(self.state_names) or tuple(map(str, range(self.n_states)))
+        names = tuple(self.state_names) or self._numbers
         require_names(names, self.n_states)
         object.__setattr__(self, "state_names", names)
 
@@ -89,8 +89,19 @@ class FittedMJP:
         return self.model.rate_model.n_states
 
     def named(self, *names: str) -> "FittedMJP":
-        """The same with names for its states, in their order: `fitted.named("closed", "open")`."""
-        return replace(self, state_names=names)
+        """The same with names for its states, in their order: `fitted.named("closed", "open")`; else with numbers."""
+        names = names or self._numbers
+        require_names(names, self.n_states)
+        told = tuple(renamed(words, self.state_names, names) for words in self.warnings)
+        return replace(self, state_names=names, warnings=told)
+
+    def told(self, words: str) -> str:
+        """A sentence that numbers the states, in their names."""
+        return renamed(words, self._numbers, self.state_names)
+
+    @property
+    def _numbers(self) -> tuple[str, ...]:
+        return tuple(map(str, range(self.n_states)))
 
     def arrow(self, i: int, j: int) -> str:
         """A jump, as tables show it."""
@@ -188,8 +199,9 @@ class FittedMJP:
     # ---- what the process did in some data
 
     def require_values(self, data: TimeSeries) -> None:
-        """Raise unless the data are a series of as many values as the model was fitted to."""
+        """Raise unless the data are a series in the model's unit of time, of as many values as it was fitted to."""
         require_series(data)
+        require_unit(data, self.time_unit)
         if data.n_features != len(self.value_names):
             raise InputError(f"the model was fitted to {len(self.value_names)} values, the data have {data.n_features}")
 
@@ -313,12 +325,6 @@ def _rates(model: Model, parameters: Parameters) -> np.ndarray:
 @in_double_precision
 def _initial(model: Model, parameters: Parameters, rates: np.ndarray) -> np.ndarray:
     return np.asarray(initial_law(model, parameters, jnp.asarray(rates)))
-
-
-def require_names(names: Sequence[str], n_states: int) -> None:
-    """Raise unless every state has a name of its own."""
-    if len(names) != n_states or len(set(names)) < n_states or not all(name.strip() for name in names):
-        raise InputError(f"{n_states} states need {n_states} different names; got {', '.join(map(repr, names))}")
 
 
 def _of_each(

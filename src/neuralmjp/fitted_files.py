@@ -80,7 +80,7 @@ def summary(fitted: FittedMJP) -> dict[str, Any]:
         try:
             result[name] = _entry(getattr(fitted, name))
         except InputError as reason:  # several closed classes: say why instead of a number
-            result[name] = {"mean": None, "lower": None, "upper": None, "reason": str(reason)}
+            result[name] = {"mean": None, "lower": None, "upper": None, "reason": fitted.told(str(reason))}
     if isinstance(fitted.model.rate_model, ParametricRates) and "parameters" in fitted.intervals:
         found = fitted.intervals["parameters"]
         result["parameters"] = {

@@ -8,6 +8,7 @@ import jax
 import numpy as np
 from jaxtyping import Float
 
+from .checks import require_unit
 from .emissions.emission import Params
 from .emissions.readings import Readings
 from .errors import InputError
@@ -88,6 +89,7 @@ class FittedNetwork:
     def _likelihood(self, data: TimeSeries) -> tuple[Likelihood, Float[np.ndarray, "constant"]]:
         """The exact likelihood of these data, and the logarithms of the constants."""
         require_small_box(self.network)
+        require_unit(data, self.time_unit)
         data = matched(data, self.value_names)
         self.readings.check(data.values, self.value_names)
         logs = np.log(np.maximum(self.constants, np.finfo(float).tiny))

@@ -1,5 +1,6 @@
 """What is done to recordings before a fit: thinning, decimation, burn-in, sines of angles, values from 0 to 1."""
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -46,7 +47,7 @@ def decimated(data: TimeSeries, every: int) -> TimeSeries:
         parts.append(resample_poly(series.values, 1, every, axis=0, padtype="symmetric"))
     kept = _position(data) % every == 0
     offsets = np.concatenate([[0], np.cumsum([len(part) for part in parts])])
-    return TimeSeries(data.times[kept], np.concatenate(parts), offsets, data.names, data.value_names, data.time_unit)
+    return replace(data, times=data.times[kept], values=np.concatenate(parts), offsets=offsets)
 
 
 def without_burn_in(data: TimeSeries, n: int) -> TimeSeries:
@@ -71,7 +72,7 @@ def sine_cosine(data: TimeSeries, *, degrees: bool = False) -> TimeSeries:
     angles = np.deg2rad(data.values) if degrees else data.values
     values = np.stack([np.sin(angles), np.cos(angles)], axis=-1).reshape(len(angles), -1)
     names = tuple(f"{part}_{name}" for name in data.value_names for part in ("sin", "cos"))
-    return TimeSeries(data.times, values, data.offsets, data.names, names, data.time_unit)
+    return replace(data, values=values, value_names=names)
 
 
 class UnitScale(NamedTuple):
@@ -92,7 +93,7 @@ def to_unit_interval(data: TimeSeries) -> tuple[TimeSeries, UnitScale]:
         constant = data.value_names[int(np.argmin(scale.high > scale.low))]
         raise InputError(f"value {constant!r} never changes: it has no scale")
     values = (data.values - scale.low) / (scale.high - scale.low)
-    return TimeSeries(data.times, values, data.offsets, data.names, data.value_names, data.time_unit), scale
+    return replace(data, values=values), scale
 
 
 def _position(data: TimeSeries) -> Int[np.ndarray, "observation"]:
@@ -102,4 +103,4 @@ def _position(data: TimeSeries) -> Int[np.ndarray, "observation"]:
 
 def _kept(data: TimeSeries, keep: np.ndarray) -> TimeSeries:
     offsets = np.concatenate([[0], np.cumsum(np.add.reduceat(keep.astype(np.int64), data.offsets[:-1]))])
-    return TimeSeries(data.times[keep], data.values[keep], offsets, data.names, data.value_names, data.time_unit)
+    return replace(data, times=data.times[keep], values=data.values[keep], offsets=offsets)

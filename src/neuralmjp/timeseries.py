@@ -6,22 +6,22 @@ Most people need `neuralmjp.io.read` or `TimeSeries.from_arrays`; everything els
 import copy
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Bool, Float64, Int64
+from jaxtyping import Bool, Float64, Int64, Shaped
 from numpy.typing import ArrayLike
 
 from .batches import Batch, make_batch, padded_lengths, plan_batches
-from .checks import check_names, check_observations, check_shapes
+from .checks import check_names, check_observations, check_shapes, check_states
+from .dates import check_origin, earliest_origin, moments_of
 from .errors import InputError
+from .units import TIME_UNIT, converted
 
 if TYPE_CHECKING:
     import pandas as pd
-
-TIME_UNIT = "time unit"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -36,7 +36,8 @@ class TimeSeries:
         offsets: series i holds the observations offsets[i] to offsets[i + 1] - 1.
         names: one per series, all different.
         value_names: one per feature, all different.
-        time_unit: what the times count, for people to read.
+        time_unit: what the times count; `in_unit` tells them in another.
+        origin: the date, in ISO's form, that the times count from, where they were dates; `dates` tells these.
 
     Example:
         >>> data = TimeSeries.from_arrays([[0.0, 1.0, 3.0]], [[2.5, float("nan"), 2.7]], time_unit="s")
@@ -52,12 +53,15 @@ class TimeSeries:
     names: tuple[str, ...]
     value_names: tuple[str, ...]
     time_unit: str = TIME_UNIT
+    origin: str | None = None
 
     def __post_init__(self):
         for field, dtype in (("times", np.float64), ("values", np.float64), ("offsets", np.int64)):
             # A view, so that the caller's own array stays writable.
             object.__setattr__(self, field, _read_only(np.asarray(getattr(self, field), dtype).view()))
         check_shapes(self)
+        if self.origin is not None:
+            check_origin(self.origin, self.time_unit)
         check_names("series", self.names)
         check_names("values", self.value_names)
         check_observations(self)
@@ -73,6 +77,7 @@ class TimeSeries:
         time_unit: str = TIME_UNIT,
         value_names: Sequence[str] | None = None,
         names: Sequence[str] | None = None,
+        origin: str | None = None,
     ) -> "TimeSeries":
         """Copy arrays into a `TimeSeries`.
 
@@ -84,10 +89,11 @@ class TimeSeries:
             time_unit: what the times count.
             value_names: one name per feature; "value", or "value_0", "value_1", ... if left out.
             names: one name per series; "0", "1", ... if left out.
+            origin: the date that the times count from, such as "2024-01-31", if they count from one.
         """
         from .io.arrays import from_arrays
 
-        return from_arrays(times, values, time_unit=time_unit, value_names=value_names, names=names)
+        return from_arrays(times, values, time_unit=time_unit, value_names=value_names, names=names, origin=origin)
 
     @classmethod
     def from_frame(
@@ -97,9 +103,9 @@ class TimeSeries:
         series: str | int | None = None,
         time: str | int | None = None,
         values: str | int | Sequence[str | int] | None = None,
-        time_unit: str = TIME_UNIT,
+        time_unit: str | None = None,
     ) -> "TimeSeries":
-        """Read a pandas frame with one row per observation; columns are chosen as in `neuralmjp.io.read`."""
+        """Read a pandas frame with one row per observation; columns and unit are chosen as in `neuralmjp.io.read`."""
         from .io.frames import from_frame
 
         return from_frame(frame, series=series, time=time, values=values, time_unit=time_unit)
@@ -121,7 +127,10 @@ class TimeSeries:
 
     @classmethod
     def concatenate(cls, parts: Iterable["TimeSeries"]) -> "TimeSeries":
-        """Put the series of several data sets into one; values and time unit must be the same, names different."""
+        """Put the series of several data sets into one; values and time unit must be the same, names different.
+
+        Times that count from different dates then all count from the earliest.
+        """
         parts = list(parts)
         if not parts:
             raise InputError("there is nothing to concatenate: give at least one TimeSeries")
@@ -129,13 +138,15 @@ class TimeSeries:
         for part in parts[1:]:
             if (part.value_names, part.time_unit) != (first.value_names, first.time_unit):
                 raise InputError(f"cannot concatenate {first!r} and {part!r}: make values and time unit the same")
+        origin, later = earliest_origin([part.origin for part in parts], first.time_unit)
         return cls(
-            np.concatenate([part.times for part in parts]),
+            np.concatenate([part.times + by if by else part.times for part, by in zip(parts, later, strict=True)]),
             np.concatenate([part.values for part in parts]),
             _offsets(np.concatenate([part.lengths for part in parts])),
             tuple(name for part in parts for name in part.names),
             first.value_names,
             first.time_unit,
+            origin,
         )
 
     # ---- sizes
@@ -169,14 +180,22 @@ class TimeSeries:
         """Times between neighbouring observations of the same series, end to end."""
         return np.delete(np.diff(self.times), self.offsets[1:-1] - 1)
 
+    @property
+    def dates(self) -> Shaped[np.ndarray, " observation"] | None:
+        """The times as dates (of zoned ones, in UTC); None where they do not count from a date."""
+        if self.origin is None:
+            return None
+        return moments_of(self.times, self.origin, self.time_unit).astype("datetime64[us]")
+
     def __repr__(self) -> str:
         what = f"{len(self)} series, {self.n_observations} observations, values: {', '.join(self.value_names)}"
-        return f"TimeSeries({what}, time in {self.time_unit})"
+        since = "" if self.origin is None else f" since {self.origin}"
+        return f"TimeSeries({what}, time in {self.time_unit}{since})"
 
     def equals(self, other: "TimeSeries") -> bool:
         """Whether all arrays, names and units are the same, a missing value being equal to a missing value."""
         return (
-            (self.names, self.value_names, self.time_unit) == (other.names, other.value_names, other.time_unit)
+            all(getattr(self, one) == getattr(other, one) for one in ("names", "value_names", "time_unit", "origin"))
             and np.array_equal(self.offsets, other.offsets)
             and np.array_equal(self.times, other.times)
             and np.array_equal(self.values, other.values, equal_nan=True)
@@ -213,6 +232,17 @@ class TimeSeries:
     def without_first(self) -> "TimeSeries":
         """Leave out the first observation of each series."""
         return self._cut(self.offsets[:-1] + 1, self.offsets[1:], self.names, "no series has a second observation")
+
+    def in_unit(self, unit: str) -> "TimeSeries":
+        """The same with times that count another unit, such as "years"; data of no named unit only take its name.
+
+        >>> TimeSeries.from_arrays([0.0, 36.0], [1.0, 2.0], time_unit="h").in_unit("days").times
+        array([0. , 1.5])
+        """
+        times = converted(self.times, self.time_unit, unit)
+        if unit in (self.time_unit, TIME_UNIT):
+            return self
+        return replace(self, times=times, time_unit=unit)
 
     def split(
         self,
@@ -336,38 +366,7 @@ class TimeSeries:
 
     def check_states(self, n_states: int) -> None:
         """Raise `InputError` if a model with this many states asks more than these data can tell."""
-        if n_states < 1:
-            raise InputError(f"{n_states} states make no model: use at least 1")
-        n_distinct = self._count_distinct(n_states)
-        if n_states > n_distinct:
-            raise InputError(
-                f"{n_states} states cannot be told apart by {n_distinct} distinct observed values: "
-                f"use at most {n_distinct} states"
-            )
-        n_gaps = self.n_observations - len(self)
-        if n_states * (n_states - 1) > n_gaps:
-            most = (1 + math.isqrt(1 + 4 * n_gaps)) // 2
-            raise InputError(
-                f"{n_states} states have {n_states * (n_states - 1)} rates, but the data hold only {n_gaps} intervals "
-                f"between observations: use at most {most} states"
-            )
-
-    def _count_distinct(self, enough: int) -> int:
-        """Count distinct observed rows, no further than `enough`; one pass over the data per row found."""
-        found = []
-        block = 1 << 16
-        for start in range(0, self.n_observations, block):
-            rows = self.values[start : start + block]
-            rows = rows[~np.isnan(rows).all(axis=1)]
-            rows = np.where(np.isnan(rows), np.inf, rows)  # NaN differs from itself; infinity is no allowed value
-            for row in found:
-                rows = rows[(rows != row).any(axis=1)]
-            while len(rows):
-                found.append(rows[0])
-                if len(found) == enough:
-                    return enough
-                rows = rows[(rows != rows[0]).any(axis=1)]
-        return len(found)
+        check_states(self, n_states)
 
 
 def join_ranges(

@@ -39,7 +39,9 @@ def test_what_is_written_is_read(path):
     )
     write(data, path)
     assert read(path).equals(data)
-    assert read(path, time_unit="s").time_unit == "s"
+    in_seconds = read(path, time_unit="s")
+    assert in_seconds.time_unit == "s"
+    np.testing.assert_allclose(1e3 * in_seconds.times, read(path).times, rtol=1e-12)
 
 
 def test_shapes_are_those_of_arrays(path):

@@ -117,7 +117,7 @@ REFUSED = {
     "unknown atom": ({"features": "positions:CA,XX"}, "no atom 'XX'"),
     "two atoms": ({"features": "positions:CA"}, "needs three atoms or more"),
     "columns": ({"values": "phi"}, "a molecular-dynamics file has no use for --values"),
-    "unit": ({"time_unit": "ns"}, "times in ps, not ns"),
+    "unit": ({"time_unit": "frames"}, "times in 'ps' cannot be told in 'frames'"),
 }
 
 

@@ -60,12 +60,24 @@ def test_round_trip_is_exact(extension, given_arrays, tmp_path):
     assert [file.name for file in tmp_path.iterdir()] == [path.name]
 
 
-@pytest.mark.parametrize("extension", [".parquet", ".npz"])
-def test_time_unit_is_kept_unless_given(extension, tmp_path):
-    data = TimeSeries.from_arrays([0, 1], [2, 3], time_unit="ms")
-    write(data, tmp_path / f"data{extension}")
-    assert read(tmp_path / f"data{extension}").time_unit == "ms"
-    assert read(tmp_path / f"data{extension}", time_unit="s").time_unit == "s"
+KEEPING_UNITS = (".parquet", ".npz", ".h5", ".zarr")
+
+
+@pytest.mark.parametrize("extension", KEEPING_UNITS)
+def test_time_unit_is_kept_or_converted(extension, tmp_path):
+    path = tmp_path / f"data{extension}"
+    write(TimeSeries.from_arrays([0, 12], [2, 3], time_unit="months"), path)
+    assert read(path).time_unit == "months"
+    asked = read(path, time_unit="years")
+    assert (asked.time_unit, asked.times.tolist()) == ("years", [0, 1])
+    assert message(path, time_unit="frames").startswith(f"{path}: times in 'months' cannot be told in 'frames'")
+
+
+@pytest.mark.parametrize("extension", [".csv", *KEEPING_UNITS])
+def test_times_of_no_named_unit_take_the_one_asked_for(extension, tmp_path):
+    write(TimeSeries.from_arrays([0, 12], [2, 3]), tmp_path / f"data{extension}")
+    asked = read(tmp_path / f"data{extension}", time_unit="frames")
+    assert (asked.time_unit, asked.times.tolist()) == ("frames", [0, 12])
 
 
 def test_many_batches(tmp_path):

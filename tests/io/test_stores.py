@@ -104,6 +104,14 @@ class TestParquetFolder:
         assert "no use for --rate" in message(open_store, tmp_path, rate=5.0)
         assert "--decimate" in message(read, tmp_path, decimate=2)
 
+    def test_other_units(self, data, tmp_path):
+        write_parts([data[:2], data[2:]], tmp_path)
+        whole, parts = data.in_unit("s"), open_store(tmp_path, time_unit="s")
+        assert parts.whole().equals(whole)
+        assert parts.chunk(1).equals(whole[[2, 3, 4]])
+        write(data[:1].in_unit("s"), tmp_path / "part-00002.parquet")
+        assert "part-00002.parquet: counts time in 's', but part-00000.parquet in 'ms'" in message(read, tmp_path)
+
     def test_other_columns_in_another_part(self, data, tmp_path):
         write_table(data, tmp_path / "a.parquet", 100)
         table = pa.table({"series": ["u", "u"], "time": [0.0, 1.0], "c": [1.0, 2.0]})
@@ -148,6 +156,7 @@ class TestZarr:
         monkeypatch.setattr("neuralmjp.io.zarr.GROUP_ROWS", rows)
         write(data, tmp_path / "x.zarr")
         assert_same_but_ends(pieces(open_store(tmp_path / "x.zarr")), data)
+        assert_same_but_ends(pieces(open_store(tmp_path / "x.zarr", time_unit="s")), data.in_unit("s"))
 
     @pytest.mark.parametrize("features", [None, 2])
     def test_padded_arrays(self, tmp_path, features):

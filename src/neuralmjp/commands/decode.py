@@ -1,5 +1,6 @@
 """`neuralmjp decode`: what was hidden behind the observations of a file."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -7,15 +8,15 @@ import numpy as np
 
 from ..fitted import FittedMJP
 from ..fitted_network import FittedNetwork
-from ..io import read, write
+from ..io import write
 from ..timeseries import TimeSeries
-from .runs import load_any
+from .runs import load_any, read_for
 from .show import console, number, table
 
 
 def run(folder: Path, path: Path, columns: dict[str, Any], out: Path) -> None:
     fitted = load_any(folder)
-    data = read(path, **columns)
+    data = read_for(fitted, path, columns)
     if isinstance(fitted, FittedNetwork):
         decode_counts(fitted, data, path, out)
     else:
@@ -24,11 +25,11 @@ def run(folder: Path, path: Path, columns: dict[str, Any], out: Path) -> None:
 
 def decode_states(fitted: FittedMJP, data: TimeSeries, path: Path, out: Path) -> None:
     """The most likely state, and the probability of each, at every observation."""
-    decoded = fitted.decode(data)
+    decoded = fitted.decode(data.in_unit(fitted.time_unit))
     shared = {} if decoded.levels is None else {"level": decoded.levels}
     values = np.column_stack([decoded.states, *shared.values(), decoded.probabilities])
     names = ("state", *shared, *(f"p_{k}" for k in range(fitted.n_states)))
-    write(TimeSeries(data.times, values, data.offsets, data.names, names, data.time_unit), out)
+    write(replace(data, values=values, value_names=names), out)
     share = np.bincount(decoded.states, minlength=fitted.n_states) / len(decoded.states)
     jumps = int((np.diff(decoded.states) != 0)[np.isin(np.arange(1, len(data.times)), data.offsets, invert=True)].sum())
     screen = console()
@@ -44,11 +45,11 @@ def decode_states(fitted: FittedMJP, data: TimeSeries, path: Path, out: Path) ->
 
 def decode_counts(fitted: FittedNetwork, data: TimeSeries, path: Path, out: Path) -> None:
     """Mean, 95 % interval and most probable count of every species at every observation."""
-    decoded = fitted.decode(data)
+    decoded = fitted.decode(data.in_unit(fitted.time_unit))
     parts = {"mean": decoded.mean, "lower": decoded.lower, "upper": decoded.upper, "mode": decoded.most_probable}
     names = tuple(f"{one}_{part}" for one in decoded.species for part in parts)
     values = np.stack([np.asarray(each, float) for each in parts.values()], axis=-1).reshape(data.n_observations, -1)
-    write(TimeSeries(data.times, values, data.offsets, data.names, names, data.time_unit), out)
+    write(replace(data, values=values, value_names=names), out)
     screen = console()
     screen.print(f"{path}: {data.n_observations} observations decoded -> {out}", soft_wrap=True)
     width = (decoded.upper - decoded.lower).mean(0)

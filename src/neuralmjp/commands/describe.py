@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..dates import date_of
 from ..timeseries import TimeSeries
 from .show import console, histogram, number, table
 
@@ -34,6 +35,7 @@ def summary(data: TimeSeries) -> dict[str, Any]:
         "observations": int(data.n_observations),
         "missing_values": int((~data.mask).sum()),
         "time_unit": data.time_unit,
+        **({} if data.origin is None else {"origin": data.origin}),
         "length": _spread(data.lengths),
         "gap": _spread(gaps),
         "regular": bool(np.allclose(gaps, gaps[0], rtol=1e-6, atol=0)),
@@ -57,6 +59,9 @@ def show(data: TimeSeries, facts: dict[str, Any], path: Path) -> None:
     """The summary as tables, then a histogram of every value."""
     screen, unit = console(), data.time_unit
     screen.print(f"{path}: {facts['series']} series, {facts['observations']} observations", soft_wrap=True)
+    if data.origin is not None:
+        last = date_of(float(data.times.max()), data.origin, unit)
+        screen.print(f"dates from {data.origin} to {last}, counted in {unit}", soft_wrap=True)
     kind = "regular" if facts["regular"] else "irregular"
     columns = ["", "smallest", "median", "mean", "largest"]
     rows = [

@@ -10,8 +10,8 @@ from ..errors import InputError
 from ..estimators import ExactMJP, NeuralMJP
 from ..estimators.assumptions import require_states
 from ..exact.evidence import Panel
-from ..fitted import require_names
 from ..fitted_files import summary
+from ..naming import require_names
 from ..preprocess import thinned
 from ..store import Store
 from ..systems import SYSTEMS, ReactionNetwork

@@ -1,18 +1,22 @@
 """`neuralmjp predict`: what will be observed after the last observation of each series."""
 
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ..dates import date_of, moment, times_since
 from ..emissions import Categorical
 from ..errors import InputError
 from ..fitted import FittedMJP
 from ..fitted_network import FittedNetwork
-from ..io import read, write
+from ..io import write
 from ..systems.system import randomness
 from ..timeseries import TimeSeries
-from .runs import load_any
+from ..units import converted
+from .runs import load_any, read_for
 from .show import console, number, table
 
 SAMPLES = 1000
@@ -26,7 +30,7 @@ def run(
     path: Path,
     columns: dict[str, Any],
     *,
-    until: float | None,
+    until: str | None,
     steps: int | None,
     samples: int | None,
     seed: int,
@@ -38,12 +42,14 @@ def run(
     fitted = load_any(folder)
     if samples is not None and isinstance(fitted, FittedNetwork):
         raise InputError("the forecast of a reaction network is computed, not sampled: leave --samples out")
-    data = read(path, **columns)
-    times = times_ahead(data, until, steps)
+    data = read_for(fitted, path, columns)
+    times = times_ahead(data, None if until is None else time_of(until, data), steps)
+    known = data.in_unit(fitted.time_unit)
+    later = [converted(one, data.time_unit, fitted.time_unit) for one in times]
     if isinstance(fitted, FittedNetwork):
-        forecast, labels = fitted.predict(data, times), {}
+        forecast, labels = fitted.predict(known, later), {}
     else:
-        forecast = fitted.predict(data, times, samples=SAMPLES if samples is None else samples, seed=seed)
+        forecast = fitted.predict(known, later, samples=SAMPLES if samples is None else samples, seed=seed)
         labels = chances_of_labels(fitted, forecast.samples)
         labels |= {f"p_{k}": p for k, p in enumerate(forecast.probabilities.T)}  # of the hidden states, as decode has
     ahead = forecast.readings
@@ -54,6 +60,20 @@ def run(
     if out is not None:
         write(result, out)
     show(result, law, fitted.value_names, path, out)
+
+
+def time_of(text: str, data: TimeSeries) -> float:
+    """A time as it was typed: a number, or a date where the data have dates; one without a zone is in theirs."""
+    try:
+        return float(text)
+    except ValueError:
+        if data.origin is None:
+            raise InputError(f"--until takes a time such as 10, since the data have no dates; got {text!r}") from None
+    when, zoned = moment(text)
+    start, dates_zoned = moment(data.origin)
+    if zoned and not dates_zoned:
+        raise InputError(f"--until {text} names a zone, but the dates in the data name none: leave it out")
+    return float(times_since(np.array([when]), start, data.time_unit)[0])
 
 
 def times_ahead(data: TimeSeries, until: float | None, steps: int | None) -> list[np.ndarray]:
@@ -68,7 +88,8 @@ def times_ahead(data: TimeSeries, until: float | None, steps: int | None) -> lis
             raise InputError("no series has two observations: there is no gap to continue with")
         gap = float(np.median(gaps))
         if until is not None and until <= last:
-            raise InputError(f"--until {until:g} is not after the last observation of series {name!r}, at {last:g}")
+            asked, seen = (told(time, data, "{:g}".format) for time in (until, last))
+            raise InputError(f"--until {asked} is not after the last observation of series {name!r}, at {seen}")
         count = steps or max(int(np.ceil((until - last) / gap - 1e-9)), 1)  # type: ignore[operator]
         n += count
         if n > MOST_TIMES:
@@ -85,13 +106,12 @@ def following(data: TimeSeries, times: list[np.ndarray], values: np.ndarray, nam
     lengths = np.array([len(one) for one in times])
     before = np.cumsum(lengths) - lengths
     last = data.times[data.offsets[1:] - 1]
-    longer = TimeSeries(
-        np.insert(np.concatenate(times), before, last),
-        np.insert(values, before, 0.0, axis=0),
-        np.concatenate([[0], np.cumsum(lengths + 1)]),
-        data.names,
-        names,
-        data.time_unit,
+    longer = replace(
+        data,
+        times=np.insert(np.concatenate(times), before, last),
+        values=np.insert(values, before, 0.0, axis=0),
+        offsets=np.concatenate([[0], np.cumsum(lengths + 1)]),
+        value_names=names,
     )
     return longer.without_first()
 
@@ -106,18 +126,23 @@ def chances_of_labels(fitted: FittedMJP, samples: np.ndarray) -> dict[str, np.nd
 
 def show(result: TimeSeries, law: np.ndarray, names: tuple[str, ...], path: Path, out: Path | None) -> None:
     """The end of each forecast, for the first few series."""
-    screen, unit = console(), result.time_unit
+    screen, clock = console(), "date" if result.origin else f"time ({result.time_unit})"
     where = "" if out is None else f" -> {out}"
     screen.print(f"{path}: {result.n_observations} times ahead in {len(result)} series{where}", soft_wrap=True)
     ends = result.offsets[1:] - 1
     rows = [
-        [result.names[k], number(float(result.times[end])), *(_cell(law[end, c]) for c in range(len(names)))]
+        [result.names[k], told(float(result.times[end]), result), *(_cell(law[end, c]) for c in range(len(names)))]
         for k, end in enumerate(ends[:SHOWN])
     ]
     title = "Forecast at the end: mean [5 %, 95 %]"
-    screen.print(table(title, ["series", f"time ({unit})", *names], rows))
+    screen.print(table(title, ["series", clock, *names], rows))
     if len(ends) > SHOWN:
         screen.print(f"and {len(ends) - SHOWN} more series")
+
+
+def told(time: float, data: TimeSeries, plain: Callable[[float], str] = number) -> str:
+    """A time as these data tell it: a date where they have dates."""
+    return plain(time) if data.origin is None else date_of(time, data.origin, data.time_unit)
 
 
 def _cell(law: np.ndarray) -> str:

@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from ..fitted_files import read_json
-from ..io import is_store, open_store, read
+from ..io import is_store, open_store
 from ..report import Finding, Source, write_report
 from ..shapes import require_shape
-from .runs import CHECKS_FILE, HISTORY_FILE, REPORT_FILE, SOURCE_FILE, load_any
+from .runs import CHECKS_FILE, HISTORY_FILE, REPORT_FILE, SOURCE_FILE, load_any, read_for, unit_for
 from .show import console
 
 SOURCE = {"data": (str, None), "command": (str, None)}
@@ -24,11 +24,11 @@ def run(folder: Path, data: Path | None, columns: dict[str, Any], out: Path | No
     if path is None or not Path(path).exists():
         screen.print(f"without the hidden path: {path or 'the data'} is not there; name it after RUN", soft_wrap=True)
     elif is_store(path):
-        store = open_store(path, **columns)
+        store = open_store(path, **columns | {"time_unit": unit_for(fitted, columns)})
         found = store.chunk(0)
         screen.print(f"the hidden path is that of the first of {len(store)} parts of {path}", soft_wrap=True)
     else:
-        found = read(path, **columns)
+        found = read_for(fitted, Path(path), columns)
     source = Source(
         data=Path(path).name if path else "",
         command=known.get("command") or "",
@@ -36,7 +36,7 @@ def run(folder: Path, data: Path | None, columns: dict[str, Any], out: Path | No
         findings=checks_of(folder),
     )
     file = out or folder / REPORT_FILE
-    write_report(fitted, file, data=found, source=source)
+    write_report(fitted, file, data=None if found is None else found.in_unit(fitted.time_unit), source=source)
     screen.print(f"report -> {file}", soft_wrap=True)
 
 

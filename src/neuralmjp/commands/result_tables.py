@@ -75,7 +75,7 @@ def _show_states(fitted: FittedMJP, level: str) -> None:
         law = [_range(fitted.stationary_distribution, k) for k in range(fitted.n_states)]
         scales = fitted.timescales
     except InputError as reason:
-        screen.print(f"note: {reason}", soft_wrap=True)
+        screen.print(f"note: {fitted.told(str(reason))}", soft_wrap=True)
         law, scales = ["-"] * fitted.n_states, None
     cells = [[fitted.state_names[k], _range(fitted.sojourn_times, k), law[k]] for k in range(fitted.n_states)]
     screen.print(table(f"States{level}", ["state", f"dwell time ({unit})", "stationary probability"], cells))

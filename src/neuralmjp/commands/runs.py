@@ -14,7 +14,7 @@ from ..fitted_network import FittedNetwork
 from ..io import is_store, open_store, read
 from ..shapes import require_shape
 from ..store import Store
-from ..timeseries import TimeSeries
+from ..timeseries import TIME_UNIT, TimeSeries
 from ..whole_files import write_whole_text
 from .show import console
 
@@ -43,6 +43,23 @@ def load_any(folder: Path) -> FittedMJP | FittedNetwork:
 def opened(path: Path, columns: dict[str, Any], *, stream: bool) -> TimeSeries | Store:
     """The data; a folder stays on disk where it can be fitted from there."""
     return open_store(path, **columns) if stream and is_store(path) else read(path, **columns)
+
+
+def read_for(fitted: FittedMJP | FittedNetwork, path: Path, columns: dict[str, Any]) -> TimeSeries:
+    """Data for a fitted model: in the unit of time that was asked for, else in the model's."""
+    asked: dict[str, Any] = columns | {"time_unit": unit_for(fitted, columns)}
+    data = read(path, **asked)
+    if data.origin is not None and asked["time_unit"] is None:
+        raise InputError(
+            f"{path}: holds dates, but the model counts time in {fitted.time_unit!r}, no unit that is known: say with "
+            "--time-unit what it counts, such as years"
+        )
+    return data
+
+
+def unit_for(fitted: FittedMJP | FittedNetwork, columns: dict[str, Any]) -> str | None:
+    """None, where neither an option nor the model names one."""
+    return columns["time_unit"] or (None if fitted.time_unit == TIME_UNIT else fitted.time_unit)
 
 
 def write_columns(folder: Path, columns: dict[str, Any]) -> None:

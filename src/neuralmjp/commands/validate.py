@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +13,11 @@ from ..errors import InputError
 from ..estimators import ExactMJP
 from ..fitted import FittedMJP
 from ..fitted_network import FittedNetwork
-from ..io import read
 from ..mjp import exit_rates
 from ..systems.system import randomness
 from ..timeseries import TimeSeries
 from ..validation.verdict import Verdict
-from .runs import CHECKS_FILE, load_any
+from .runs import CHECKS_FILE, load_any, read_for
 from .show import console, table
 from .validate_figures import draw
 
@@ -38,7 +37,8 @@ def run(
     json_file: Path | None,
 ) -> None:
     randomness(seed)  # refused here, in words, if it is no seed
-    fitted, data = load_any(folder), read(path, **columns)
+    fitted = load_any(folder)
+    data = read_for(fitted, path, columns).in_unit(fitted.time_unit)
     if isinstance(fitted, FittedMJP):
         fitted.require_values(data)
     found: dict[str, Any] = {}
@@ -49,6 +49,8 @@ def run(
             verdicts += getattr(found[name], "verdicts", None) or [found[name].verdict]
         except InputError as reason:
             verdicts.append(Verdict(name, None, str(reason)))
+    if isinstance(fitted, FittedMJP):
+        verdicts = [replace(one, sentence=fitted.told(one.sentence)) for one in verdicts]
     screen = console()
     rows = [[one.check, WORDS[one.passed], one.sentence] for one in verdicts]
     shown = table(f"{path}: is the model true to the data?", ["check", "verdict", "because"], rows)

@@ -65,6 +65,7 @@ class ExactMJP(Assumptions):
     @in_double_precision
     def profile(self, data: TimeSeries, fitted: FittedMJP, jump: tuple[int, int]) -> Interval:
         """Profile-likelihood interval for the rate of one jump (from, to) of a fit to these data."""
+        fitted.require_values(data)
         found = fit(data, fitted.model, panel=self.panel, restarts=1, seed=self.seed, start=fitted.parameters)
         return profile_interval(found, bounds_of(found.model, found.packing, data), jump)
 
@@ -84,6 +85,7 @@ class ExactMJP(Assumptions):
             cluster: None for this process, "local" for all cores of this machine, or the address of a `dask scheduler`.
             folder: keeps every fit, so that a bootstrap that was interrupted goes on where it was.
         """
+        fitted.require_values(data)
         kept = None if folder is None else Path(folder)
         return bootstrap(fitted, data, n, seed=self.seed, cluster=cluster, folder=kept, progress=progress)
 

@@ -3,8 +3,8 @@
 A table has one row per observation, with its series (optional), its time and its values. The formats, one file each:
 `csv`, `parquet`, `npz`, `hdf5`, `abf` (patch clamp), `md` (molecular dynamics), and for more than memory holds
 `folders` (of Parquet files) and `zarr`; what they share: `columns` (which column is what, and what else was asked for),
-`tables` (rows to series and back), `files`, `extras` (packages that may be missing), `apart` (libraries that may
-crash).
+`cells` (what is a number, what a date), `clock` (times, or dates as such), `tables` (rows to series and back), `files`,
+`extras` (packages that may be missing), `apart` (libraries that may crash).
 """
 
 import os
@@ -18,7 +18,7 @@ from ..store import Store
 from ..timeseries import TIME_UNIT, TimeSeries
 from ..units import sampling
 from .columns import Request
-from .files import check_readable, replacing
+from .files import check_readable, in_unit, replacing
 
 _FORMATS = {
     ".csv": "csv",
@@ -64,9 +64,10 @@ def read(
             a folder of Parquet files; or .zarr.
         series: column that says which series a row belongs to. If left out: the one called "series", whether in
             capitals or not; if there is none, all rows are one series.
-        time: column of times. If left out: the one called "time".
+        time: column of times, or of dates, which count from the earliest. If left out: the one called "time".
         values: column or columns of values, as a list or separated by commas. If left out: all others.
-        time_unit: what the times count; overrides what the file says.
+        time_unit: what the times shall count. A file that says what its own count is converted; the times of one that
+            does not are taken to count this. Dates count days, or what else all of them are whole numbers of.
         header: False for a table without column names; columns are then given by position from 0, and unless
             others are named, the first holds the times.
         rate: how often values were taken, such as "5kHz" or a number per time unit, where the file holds no times. A
@@ -141,12 +142,14 @@ def write(data: TimeSeries, path: str | os.PathLike[str]) -> None:
 def _read_one(path: Path, asked: Request, rate: str | float | None, time_unit: str | None) -> TimeSeries:
     check_readable(path)
     format_ = module_of(path)
-    if rate is not None:
-        per_unit, time_unit = sampling(rate, time_unit, "ps" if _kind(path) == "md" else TIME_UNIT)
-        asked = replace(asked, rate=per_unit)
     from . import apart
 
-    return (apart if path.name.lower().endswith(apart.SUFFIXES) else format_).read(path, asked, time_unit)
+    reader = apart if path.name.lower().endswith(apart.SUFFIXES) else format_
+    if rate is None:
+        data = reader.read(path, asked)
+        return data if time_unit is None else in_unit(data, time_unit, path)
+    per_unit, unit = sampling(rate, time_unit, "ps" if _kind(path) == "md" else TIME_UNIT)
+    return replace(reader.read(path, replace(asked, rate=per_unit)), time_unit=unit)
 
 
 def _joined(parts: list[tuple[Path, TimeSeries]]) -> TimeSeries:

@@ -18,11 +18,9 @@ _MAGIC = (b"ABF ", b"ABF2")
 _QUANTITIES = {"A": "current", "V": "voltage"}
 
 
-def read(path: Path, request: Request, time_unit: str | None) -> TimeSeries:
+def read(path: Path, request: Request) -> TimeSeries:
     """Read the sweeps of one channel, in the unit that the file names."""
     request.only(("channel",), path, "an .abf file")
-    if time_unit not in (None, "s"):
-        raise InputError(f"{path}: an .abf file has its times in s, not {time_unit}; leave out --time-unit")
     with open(path, "rb") as file:
         if file.read(4) not in _MAGIC:
             raise InputError(f"{path}: is not an Axon Binary file; give it the extension of what it is")

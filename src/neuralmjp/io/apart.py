@@ -26,11 +26,12 @@ PATIENCE = 4.0  # seconds, and more for large files:
 BYTES_PER_SECOND = 1e6
 MEMORY, TIMES_ITS_SIZE = 1 << 30, 100
 ARRAYS = ("times", "values", "offsets")
+TEXTS = ("names", "value_names", "time_unit", "origin")
 
 
-def read(path: Path, request: Request, time_unit: str | None) -> TimeSeries:
+def read(path: Path, request: Request) -> TimeSeries:
     """As the module for this kind of file reads it, or one line that says that it cannot be read."""
-    question = {"path": str(path), "request": asdict(request), "time_unit": time_unit}
+    question = {"path": str(path), "request": asdict(request)}
     command = [sys.executable, "-c", f"from {__name__} import answer; answer()"]
     limit, late = PATIENCE + path.stat().st_size / BYTES_PER_SECOND, threading.Event()
     with subprocess.Popen(
@@ -70,7 +71,7 @@ def answer() -> None:
         out.write(READY)
         out.flush()
         _bound_memory(path)
-        _send(module.read(path, request, question["time_unit"]), out)
+        _send(module.read(path, request), out)
     except InputError as error:
         out.write(json.dumps({"error": str(error)}).encode() + b"\n")
     except MemoryError:
@@ -102,7 +103,7 @@ def _bound_memory(path: Path) -> None:
 def _send(data: TimeSeries, out: Any) -> None:
     arrays = [np.ascontiguousarray(getattr(data, name)) for name in ARRAYS]
     kinds = [[one.dtype.str, one.shape] for one in arrays]
-    said = {"arrays": kinds, "names": data.names, "value_names": data.value_names, "time_unit": data.time_unit}
+    said = {"arrays": kinds} | {name: getattr(data, name) for name in TEXTS}
     out.write(json.dumps(said).encode() + b"\n")
     for one in arrays:
         out.write(one.data)
@@ -115,6 +116,6 @@ def _received(said: dict[str, Any], source: Any) -> TimeSeries:
     for name, (kind, shape) in zip(ARRAYS, said["arrays"], strict=True):
         found[name] = np.empty(shape, kind)
         source.readinto(memoryview(found[name]).cast("B"))
-    return TimeSeries(
-        **found, names=tuple(said["names"]), value_names=tuple(said["value_names"]), time_unit=said["time_unit"]
-    )
+    texts: dict[str, Any] = {name: said[name] for name in TEXTS}
+    texts |= {name: tuple(said[name]) for name in ("names", "value_names")}
+    return TimeSeries(**found, **texts)

@@ -24,6 +24,7 @@ def from_arrays(
     time_unit: str = TIME_UNIT,
     value_names: Sequence[str] | None = None,
     names: Sequence[str] | None = None,
+    origin: str | None = None,
     copy: bool = True,
 ) -> TimeSeries:
     """See `TimeSeries.from_arrays`; without `copy` the arrays are taken over where their shapes allow it."""
@@ -35,7 +36,7 @@ def from_arrays(
     if names is None:
         names = [str(i) for i in range(len(lengths))]
     offsets = np.concatenate([[0], np.cumsum(lengths)])
-    return TimeSeries(flat_times, flat_values, offsets, tuple(names), tuple(value_names), time_unit)
+    return TimeSeries(flat_times, flat_values, offsets, tuple(names), tuple(value_names), time_unit, origin)
 
 
 def from_dtrajs(dtrajs: Any, lag: float, time_unit: str) -> TimeSeries:

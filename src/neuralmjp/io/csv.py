@@ -21,6 +21,7 @@ import pyarrow.csv as pa_csv
 
 from ..errors import InputError
 from ..timeseries import TimeSeries
+from .cells import is_number
 from .columns import Request
 from .files import check_unpacked
 from .tables import TableBuilder, record_batches, table_schema
@@ -32,7 +33,7 @@ _LONGEST_LINE = 1 << 22
 _WHITESPACE = " "  # stands for any run of spaces
 
 
-def read(path: Path, request: Request, time_unit: str | None) -> TimeSeries:
+def read(path: Path, request: Request) -> TimeSeries:
     """Read a text table; messages count lines from 1, header included, as editors do."""
     request.only(("series", "time", "values", "header", "rate"), path, "a table")
     try:
@@ -40,7 +41,7 @@ def read(path: Path, request: Request, time_unit: str | None) -> TimeSeries:
             first = _first_line(path, stream)
             delimiter = _sniff(first)
             fields = _fields(first, delimiter)
-            if request.rate is not None and all(map(_is_number, fields)):
+            if request.rate is not None and all(map(is_number, fields)):
                 request = replace(request, header=False)
             locate = partial(_locate, path, request.header)
             columns = request.resolve(fields, str(path))
@@ -55,7 +56,7 @@ def read(path: Path, request: Request, time_unit: str | None) -> TimeSeries:
         raise InputError(f"{path}: is not a whole gzip file; compress or copy it again") from None
     except pa.ArrowInvalid as error:
         raise _unreadable(path, error) from None
-    return builder.finish(time_unit, request.rate)
+    return builder.finish(rate=request.rate)
 
 
 def write(data: TimeSeries, path: Path) -> None:
@@ -106,14 +107,6 @@ def _fields(line: str, delimiter: str) -> list[str]:
     if delimiter == _WHITESPACE:
         return line.split()
     return [field.strip() for field in next(csv.reader([line], delimiter=delimiter, skipinitialspace=True))]
-
-
-def _is_number(field: str) -> bool:
-    try:
-        float(field)
-    except ValueError:
-        return False
-    return True
 
 
 def _cells(

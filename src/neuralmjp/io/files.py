@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ..errors import InputError
 from ..npz_files import is_trap
+from ..timeseries import TimeSeries
 
 
 def check_readable(path: Path) -> None:
@@ -25,6 +26,14 @@ def check_readable(path: Path) -> None:
         raise InputError(f"{path}: cannot be read ({error.strerror}); check the path") from None
     if empty:
         raise InputError(f"{path}: is empty (0 bytes); write or copy it again")
+
+
+def in_unit(data: TimeSeries, unit: str, path: Path) -> TimeSeries:
+    """Data of a file in the unit of time that was asked for."""
+    try:
+        return data.in_unit(unit)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
 
 
 def check_unpacked(path: Path, n_bytes: int, advice: str) -> None:

@@ -9,10 +9,11 @@ from pathlib import Path
 
 from ..errors import InputError
 from ..store import GROUP_ROWS, MOST_ROWS, Store
-from ..timeseries import TIME_UNIT, TimeSeries
+from ..timeseries import TimeSeries
 from . import parquet
-from .columns import Request
-from .files import check_readable, replacing
+from .clock import Clock, may_hold_dates
+from .columns import Columns, Request
+from .files import check_readable, in_unit, replacing
 from .tables import TableBuilder
 
 SUFFIXES = (".parquet", ".pq")
@@ -50,9 +51,21 @@ class ParquetFolder(Store):
             raise InputError(f"{path}: holds no .parquet files with rows of data; name a file, or a folder of such")
         with parquet.opened(self._files[0]) as first:
             self._columns = request.resolve(first.schema_arrow.names, str(self._files[0]))
-            unit = parquet.time_unit_of(first.schema_arrow) if time_unit is None else time_unit
-        self.time_unit = TIME_UNIT if unit is None else unit
+            time, unit = self._columns.time, parquet.time_unit_of(first.schema_arrow)
+            looked_at = time is not None and may_hold_dates(first.schema_arrow.field(time).type)
+        self._clock = Clock()
+        if looked_at:
+            self._look_for_dates()
+        self._counted = self._clock.unit(unit)
+        self.time_unit = self._counted if time_unit is None else time_unit
         self.value_names = self._columns.value_names
+
+    def _look_for_dates(self) -> None:
+        """All parts count from the earliest date, which may be in any of them."""
+        for number, (file, group, _) in enumerate(self._groups):
+            with parquet.opened(file) as table:
+                columns = replace(self._request.resolve(table.schema_arrow.names, str(file)), series=None, values=())
+                parquet.add_groups(table, file, columns, [group], self._builder(number, columns))
 
     def _add(self, file: Path) -> None:
         check_readable(file)
@@ -73,20 +86,24 @@ class ParquetFolder(Store):
         return len(self._groups)
 
     def chunk(self, number: int) -> TimeSeries | None:
-        file, group, first = self._groups[number]
-        builder = TableBuilder(str(file), self._columns, lambda row: parquet.locate(file, first + row))
+        file, group, _ = self._groups[number]
+        builder = self._builder(number, self._columns)
         self._read(file, builder, group)
-        return self._named(builder.pieces(self.time_unit), file)
+        return self._named(builder.pieces(self._counted), file)
+
+    def _builder(self, number: int, columns: Columns) -> TableBuilder:
+        file, _, first = self._groups[number]
+        return TableBuilder(str(file), columns, lambda row: parquet.locate(file, first + row), self._clock)
 
     def whole(self) -> TimeSeries:
         """All of it, held in memory."""
         if self._columns.series is None:
-            each = (self._named(parquet.read(file, self._request, self.time_unit), file) for file in self._files)
+            each = (self._named(parquet.read(file, self._request), file) for file in self._files)
             return TimeSeries.concatenate(one for one in each if one is not None)
-        builder = TableBuilder(str(self.path), self._columns, self._locate)
+        builder = TableBuilder(str(self.path), self._columns, self._locate, self._clock)
         for file in self._files:
             self._read(file, builder)
-        return builder.finish(self.time_unit)
+        return in_unit(builder.finish(self._counted), self.time_unit, self.path)
 
     def _read(self, file: Path, builder: TableBuilder, group: int | None = None) -> None:
         with parquet.opened(file) as table:
@@ -96,12 +113,20 @@ class ParquetFolder(Store):
                     f"{file}: has the columns {', '.join(columns.names)}, other than {self._files[0].name}; name those "
                     "to read with --series and --values"
                 )
+            if not self._clock.dated and (unit := parquet.time_unit_of(table.schema_arrow)) != self._counted:
+                raise InputError(
+                    f"{file}: counts time in {unit!r}, but {self._files[0].name} in {self._counted!r}; write all "
+                    "parts in one unit"
+                )
             groups = range(table.num_row_groups) if group is None else [group]
             parquet.add_groups(table, file, columns, groups, builder)
 
     def _named(self, found: TimeSeries | None, file: Path) -> TimeSeries | None:
-        """A table without a column of series is one, named after its file."""
-        if found is None or self._columns.series is not None:
+        """In the unit of the store; a table without a column of series is one, named after its file."""
+        if found is None:
+            return None
+        found = in_unit(found, self.time_unit, file)
+        if self._columns.series is not None:
             return found
         return replace(found, names=(file.relative_to(self.path).with_suffix("").as_posix(),))
 

@@ -16,19 +16,20 @@ def from_frame(
     series: str | int | None,
     time: str | int | None,
     values: str | int | Sequence[str | int] | None,
-    time_unit: str,
+    time_unit: str | None,
 ) -> TimeSeries:
     """See `TimeSeries.from_frame`; messages count rows from 0, as `iloc` does."""
     columns = Request(series, time, values).resolve([str(name) for name in frame.columns], "data frame")
     builder = TableBuilder("data frame", columns, lambda row: f"data frame, row {row} (counted from 0)")
     arrays = [_array(frame.iloc[:, position]) for position in columns.used]
     builder.add(pa.RecordBatch.from_arrays(arrays, names=[str(position) for position in columns.used]))
-    return builder.finish(time_unit)
+    data = builder.finish()
+    return data if time_unit is None else data.in_unit(time_unit)
 
 
 def to_frame(data: TimeSeries) -> pd.DataFrame:
     """See `TimeSeries.to_frame`."""
-    return pa.Table.from_batches(record_batches(data)).to_pandas()
+    return pa.Table.from_batches(record_batches(data)).to_pandas(date_as_object=False)
 
 
 def _array(column: pd.Series) -> pa.Array:

@@ -1,8 +1,8 @@
 """HDF5, and MATLAB files of version 7.3: datasets `times` and `values`, or a group per series that holds both.
 
 With `offsets` (series i has the rows offsets[i] to offsets[i + 1] - 1) or `series` (a name per row) the series lie
-end to end, otherwise shapes are those of `TimeSeries.from_arrays`. `names`, `value_names` and `time_unit` are datasets
-or attributes.
+end to end, otherwise shapes are those of `TimeSeries.from_arrays`. `names`, `value_names`, `time_unit` and
+`time_origin` are datasets or attributes.
 """
 
 from itertools import pairwise
@@ -20,7 +20,7 @@ from .extras import needed
 _MATLAB = "MATLAB_class"  # an attribute of all that MATLAB writes
 
 
-def read(path: Path, request: Request, time_unit: str | None) -> TimeSeries:
+def read(path: Path, request: Request) -> TimeSeries:
     """Read datasets of numbers; links to other files and anything that is not understood are refused."""
     request.only(("rate",), path, "an HDF5 file")
     h5py = load(path)
@@ -29,7 +29,7 @@ def read(path: Path, request: Request, time_unit: str | None) -> TimeSeries:
         raise InputError(f"{path}: is not an HDF5 file, or cut short; {advice}")
     try:
         with h5py.File(path, "r") as file:
-            return _Reader(h5py, path, request.rate, time_unit).read(file)
+            return _Reader(h5py, path, request.rate).read(file)
     except InputError as error:
         text = str(error)
         raise InputError(text if text.startswith(str(path)) else f"{path}: {text}") from None
@@ -52,28 +52,30 @@ def write(data: TimeSeries, path: Path) -> None:
         for name in ("names", "value_names"):
             file.create_dataset(name, data=list(getattr(data, name)), dtype=h5py.string_dtype())
         file.attrs["time_unit"] = data.time_unit
+        if data.origin is not None:
+            file.attrs["time_origin"] = data.origin
 
 
 class _Reader:
     """One file, with the clock that was asked for."""
 
-    def __init__(self, h5py: Any, path: Path, rate: float | None, time_unit: str | None):
+    def __init__(self, h5py: Any, path: Path, rate: float | None):
         self._h5py = h5py
         self._path = path
         self._rate = rate
-        self._time_unit = time_unit
 
     def read(self, file: Any) -> TimeSeries:
         known = self._members(file)
-        unit = self._time_unit or self._text(file, known, "time_unit") or TIME_UNIT
-        value_names = self._texts(file, known, "value_names")
+        unit = self._text(file, known, "time_unit") or TIME_UNIT
+        said: Any = {"time_unit": unit, "origin": self._text(file, known, "time_origin")}
+        said["value_names"] = self._texts(file, known, "value_names")
         groups = {name: item for name, item in known.items() if isinstance(item, self._h5py.Group)}
         if "values" in known and known["values"] not in groups.values():
             times, values = self._pair(known, "")
             rows, names = self._rows(known, len(times))
             names = self._texts(file, known, "names") or names
             if rows is None:
-                return from_arrays(times, values, time_unit=unit, names=names, value_names=value_names)
+                return from_arrays(times, values, names=names, **said)
             times, values = [times[one] for one in rows], [values[one] for one in rows]
         elif groups:
             pairs = [self._pair(self._members(group), f"{name}/") for name, group in groups.items()]
@@ -81,7 +83,7 @@ class _Reader:
         else:
             listing = ", ".join(map(repr, known)) or "nothing"
             raise InputError(f"no dataset 'values', nor groups that hold one; there is {listing}")
-        return from_arrays(times, values, time_unit=unit, names=names, value_names=value_names)
+        return from_arrays(times, values, names=names, **said)
 
     def _members(self, group: Any) -> dict[str, Any]:
         """What lies in a group, by name; a link could lead into another file."""

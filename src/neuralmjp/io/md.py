@@ -34,11 +34,9 @@ class Features(NamedTuple):
     measure: Callable[[Any], np.ndarray]  # of a piece with these atoms alone -> (frame, feature)
 
 
-def read(path: Path, request: Request, time_unit: str | None) -> TimeSeries:
+def read(path: Path, request: Request) -> TimeSeries:
     """Read the features of every frame of a trajectory."""
     request.only(("topology", "features", "rate"), path, "a molecular-dynamics file")
-    if time_unit not in (None, "ps") and request.rate is None:
-        raise InputError(f"{path}: a trajectory has its times in ps, not {time_unit}; leave out --time-unit")
     md = load(path)
     structure = _structure(md, path, request.topology)
     features = _features(md, structure, request.features or "dihedrals", str(request.topology or path))
@@ -56,9 +54,7 @@ def read(path: Path, request: Request, time_unit: str | None) -> TimeSeries:
     frames = np.concatenate(values).astype(np.float64)
     clock = np.concatenate(times) if request.rate is None else np.arange(len(frames)) / request.rate
     try:
-        return from_arrays(
-            even(clock), frames, time_unit=time_unit or "ps", names=[path.stem], value_names=features.names
-        )
+        return from_arrays(even(clock), frames, time_unit="ps", names=[path.stem], value_names=features.names)
     except InputError as error:
         raise InputError(f"{path}, {error}; --rate gives frames a clock") from None
 

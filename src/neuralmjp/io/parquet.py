@@ -10,23 +10,23 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..errors import InputError
-from ..timeseries import TimeSeries
+from ..timeseries import TIME_UNIT, TimeSeries
 from .columns import Columns, Request
 from .files import check_unpacked
-from .tables import TableBuilder, record_batches, table_schema
+from .tables import TableBuilder, not_numbers, record_batches, table_schema
 
 _METADATA_KEY = b"neuralmjp"
 _MAGIC = b"PAR1"
 
 
-def read(path: Path, request: Request, time_unit: str | None) -> TimeSeries:
+def read(path: Path, request: Request) -> TimeSeries:
     """Read a Parquet table; messages count rows from 1."""
     request.only(("series", "time", "values", "rate", "header"), path, "a Parquet table")
     with opened(path) as file:
         columns = request.resolve(file.schema_arrow.names, str(path))
         builder = TableBuilder(str(path), columns, partial(locate, path))
         add_groups(file, path, columns, range(file.num_row_groups), builder)
-        unit = time_unit_of(file.schema_arrow) if time_unit is None else time_unit
+        unit = time_unit_of(file.schema_arrow)
     return builder.finish(unit, request.rate)
 
 
@@ -50,11 +50,20 @@ def add_groups(
     file: pq.ParquetFile, path: Path, columns: Columns, groups: Iterable[int], builder: TableBuilder
 ) -> None:
     """Row groups, one by one, or Arrow would hold the whole file."""
+    check_types(file.schema_arrow, path, columns)
     check_unpacked(path, 8 * len(columns.used) * file.metadata.num_rows, "write it again in several files")
     names = [columns.names[position] for position in columns.used]
     for group in groups:
         for batch in file.iter_batches(columns=names, row_groups=[group]):
             builder.add(batch.select(names))
+
+
+def check_types(schema: pa.Schema, path: Path, columns: Columns) -> None:
+    """Raise where numbers stand for something else by an extension that nobody has loaded, such as periods."""
+    for position in (columns.time, *columns.values):
+        kind = b"" if position is None else (schema.field(position).metadata or {}).get(b"ARROW:extension:name", b"")
+        if position is not None and kind:
+            raise InputError(f"{path}, {columns.label(position)}: {not_numbers(kind.decode(errors='replace'))}")
 
 
 def write(data: TimeSeries, path: Path, group_rows: int | None = None) -> None:
@@ -65,8 +74,9 @@ def write(data: TimeSeries, path: Path, group_rows: int | None = None) -> None:
             writer.write_batch(batch, group_rows)
 
 
-def time_unit_of(schema: pa.Schema) -> str | None:
-    return json.loads((schema.metadata or {}).get(_METADATA_KEY, b"{}")).get("time_unit")
+def time_unit_of(schema: pa.Schema) -> str:
+    """What the file says that its times count."""
+    return json.loads((schema.metadata or {}).get(_METADATA_KEY, b"{}")).get("time_unit", TIME_UNIT)
 
 
 def locate(path: Path, row: int) -> str:

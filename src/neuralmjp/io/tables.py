@@ -1,22 +1,20 @@
 """Long tables, one row per observation: batch by batch into a `TimeSeries`, and back."""
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute
 from jaxtyping import Float64, Int64
 
 from ..checks import ObservationError
+from ..dates import DAY, MISSING, SECOND, moment
 from ..errors import InputError
 from ..store import usable_pieces
 from ..timeseries import TIME_UNIT, TimeSeries, join_ranges
+from .cells import as_dates, kind_of, numbers
+from .clock import BadCell, Clock
 from .columns import Columns
 
-pc: Any = pyarrow.compute  # its functions are made at run time, which type checkers cannot see
-
-_MISSING = pa.array(["", "NA", "N/A", "n/a", "null", "NULL", "None"])
 _ROWS_PER_BATCH = 1 << 17
 
 
@@ -26,8 +24,12 @@ class TableBuilder:
     Of the series column only the runs of equal names are kept.
     """
 
-    def __init__(self, source: str, columns: Columns, locate: Callable[[int], str]):
-        """`source` names the table in messages; `locate` names one of its rows, given by number from 0."""
+    def __init__(self, source: str, columns: Columns, locate: Callable[[int], str], clock: Clock | None = None):
+        """`source` names the table in messages; `locate` names one of its rows, given by number from 0.
+
+        A `clock` that has seen all parts of a table lets each count from the same date.
+        """
+        self._clock = clock or Clock()
         self._source = source
         self._columns = columns
         self._locate = locate
@@ -49,14 +51,14 @@ class TableBuilder:
             self._resize(max(rows.stop, len(self._times) * 9 // 8))
         columns = iter(batch.columns)
         if self._columns.time is not None:
-            self._times[rows] = self._numbers(next(columns), self._columns.time)
+            self._add_times(rows, next(columns), self._columns.time)
         for feature, position in enumerate(self._columns.values):
             self._values[rows, feature] = self._numbers(next(columns), position)
         if self._columns.series is not None and batch.num_rows:
             self._add_runs(next(columns))
         self._n_rows = rows.stop
 
-    def finish(self, time_unit: str | None, rate: float | None = None) -> TimeSeries:
+    def finish(self, time_unit: str = TIME_UNIT, rate: float | None = None) -> TimeSeries:
         """Group the rows by series, in order of first appearance, and check them; without times, at this rate."""
         if self._n_rows == 0:
             raise InputError(f"{self._source}: the table has no rows of data; write or copy it again")
@@ -64,7 +66,7 @@ class TableBuilder:
         offsets, order = self._group()
         return self._checked(offsets, order, tuple(self._codes) or ("0",), time_unit, rate)
 
-    def pieces(self, time_unit: str | None) -> TimeSeries | None:
+    def pieces(self, time_unit: str) -> TimeSeries | None:
         """The same of a part of a table, without series of which it holds one observation or no value."""
         if self._n_rows == 0:  # though its file promised some
             return None
@@ -85,7 +87,7 @@ class TableBuilder:
         offsets: Int64[np.ndarray, " boundary"],
         order: Int64[np.ndarray, " row"] | None,
         names: tuple[str, ...],
-        time_unit: str | None,
+        time_unit: str,
         rate: float | None = None,
     ) -> TimeSeries:
         if order is not None:
@@ -93,15 +95,10 @@ class TableBuilder:
             self._values = self._values[order]
         if rate is not None:
             self._times = (np.arange(self._n_rows) - np.repeat(offsets[:-1], np.diff(offsets))) / rate
+        unit = self._clock.unit(time_unit)
+        times, value_names = self._clock.times(self._times, unit), self._columns.value_names
         try:
-            return TimeSeries(
-                self._times,
-                self._values,
-                offsets,
-                names,
-                self._columns.value_names,
-                TIME_UNIT if time_unit is None else time_unit,
-            )
+            return TimeSeries(times, self._values, offsets, names, value_names, unit, self._clock.origin)
         except ObservationError as error:
             raise InputError(self._translate(error, order)) from None
         except InputError as error:
@@ -112,28 +109,39 @@ class TableBuilder:
         self._times.resize(n_rows, refcheck=False)
         self._values.resize((n_rows, self._values.shape[1]), refcheck=False)
 
+    def _add_times(self, rows: slice, column: pa.Array, position: int) -> None:
+        try:
+            read = self._clock.read(column)
+        except BadCell as error:
+            raise self._bad(column, error.row, position, error.what) from None
+        except pa.ArrowNotImplementedError:
+            raise self._no_numbers(column, position) from None
+        if read.dtype != self._times.dtype:  # the first dates
+            self._times = np.full(len(self._times), MISSING)
+        self._times[rows] = read
+
     def _numbers(self, column: pa.Array, position: int) -> Float64[np.ndarray, " row"]:
         try:
-            return _to_numbers(column)
+            return numbers(column)
         except pa.ArrowInvalid:
-            raise self._not_a_number(column, position) from None
+            kinds = ((row, kind_of(column[row : row + 1])) for row in range(len(column)))
+            row, kind = next((row, kind) for row, kind in kinds if kind not in ("number", "nothing"))
+            said = "not a number; leave the cell empty if the value is missing, or" if kind is None else "a date;"
+            what = f"is {said} choose other columns with --values"
+            raise self._bad(column, row, position, what) from None
         except pa.ArrowNotImplementedError:
-            where = f"{self._source}, {self._columns.label(position)}"
-            raise InputError(f"{where}: holds {column.type}, not numbers; convert it to numbers") from None
+            raise self._no_numbers(column, position) from None
 
-    def _not_a_number(self, column: pa.Array, position: int) -> InputError:
-        row = next(row for row in range(len(column)) if not _is_number(column[row : row + 1]))
-        text = column[row].as_py()
-        row += self._n_rows
-        if row == 0 and not self._columns.header:
-            advice = "leave out --no-header if the first line names the columns"
-        elif position == self._columns.time:
-            advice = "every observation needs a time"
-        else:
-            advice = "leave the cell empty if the value is missing, or choose other columns with --values"
+    def _no_numbers(self, column: pa.Array, position: int) -> InputError:
+        where = f"{self._source}, {self._columns.label(position)}"
+        return InputError(f"{where}: {not_numbers(column.type)}")
+
+    def _bad(self, column: pa.Array, row: int, position: int, what: str) -> InputError:
+        text = column[row : row + 1].cast(pa.string())[0].as_py()
+        if row + self._n_rows == 0 and not self._columns.header:
+            what = "is not a number; leave out --no-header if the first line names the columns"
         shown = text if len(text) <= 40 else text[:40] + "..."
-        where = f"{self._locate(row)}, {self._columns.label(position)}"
-        return InputError(f"{where}: {shown!r} is not a number; {advice}")
+        return InputError(f"{self._locate(row + self._n_rows)}, {self._columns.label(position)}: {shown!r} {what}")
 
     def _add_runs(self, column: pa.Array) -> None:
         if pa.types.is_dictionary(column.type):
@@ -184,41 +192,42 @@ def table_schema(data: TimeSeries) -> pa.Schema:
     clash = next((name for name in data.value_names if name.lower() in ("series", "time")), None)
     if clash is not None:
         raise InputError(f"a value is called {clash!r}, as a column of the table is; rename it by dataclasses.replace")
-    numbers = [(name, pa.float64()) for name in ("time", *data.value_names)]
-    return pa.schema([("series", pa.string()), *numbers])
+    return pa.schema(
+        [("series", pa.string()), ("time", _time_type(data)), *((name, pa.float64()) for name in data.value_names)]
+    )
+
+
+def _time_type(data: TimeSeries) -> pa.DataType:
+    """Numbers, or dates no finer than they must be."""
+    dates = data.dates
+    if data.origin is None or dates is None:
+        return pa.float64()
+    zone, when = "UTC" if moment(data.origin)[1] else None, dates.astype(np.int64)
+    if zone is None and not (when % DAY).any():
+        return pa.date32()
+    unit = next((unit for unit, size in (("s", SECOND), ("ms", SECOND // 1000)) if not (when % size).any()), "us")
+    return pa.timestamp(unit, zone)
 
 
 def record_batches(data: TimeSeries) -> Iterator[pa.RecordBatch]:
     """Yield the data as tables of series, time and values, with nulls for missing values."""
     schema = table_schema(data)
-    names = pa.array(data.names)
+    names, dates = pa.array(data.names), data.dates
     for start in range(0, data.n_observations, _ROWS_PER_BATCH):
         rows = slice(start, min(start + _ROWS_PER_BATCH, data.n_observations))
         series = np.searchsorted(data.offsets, np.arange(rows.start, rows.stop), side="right") - 1
-        numbers = [data.times[rows], *data.values[rows].T]
-        columns = [names.take(pa.array(series)), *(pa.array(column, from_pandas=True) for column in numbers)]
+        columns = [pa.array(column, from_pandas=True) for column in (data.times[rows], *data.values[rows].T)]
+        if dates is not None:
+            columns[0] = as_dates(dates[rows].astype(np.int64), schema.field("time").type)
+        columns = [names.take(pa.array(series)), *columns]
         yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def _to_numbers(column: pa.Array) -> Float64[np.ndarray, " row"]:
-    """Numbers of a column of any type that holds some, NaN where they are missing."""
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
-    try:
-        numbers = column.cast(pa.float64(), safe=False)
-    except pa.ArrowInvalid:
-        # Most text is nothing but numbers, so the dearer reading of spaces and missing values comes second.
-        text = pc.utf8_trim_whitespace(column)
-        numbers = pc.if_else(pc.is_in(text, _MISSING.cast(text.type)), None, text).cast(pa.float64())
-    return numbers.to_numpy(zero_copy_only=False)
-
-
-def _is_number(cell: pa.Array) -> bool:
-    try:
-        _to_numbers(cell)
-    except pa.ArrowInvalid:
-        return False
-    return True
+def not_numbers(type_: object) -> str:
+    """Of a column of which Arrow makes no numbers."""
+    if "period" in str(type_):
+        return "holds periods; give the date on which each begins, such as column.dt.to_timestamp() in pandas"
+    return f"holds {type_}, not numbers; convert it to numbers"
 
 
 def _series_name(name: object) -> str:

@@ -24,7 +24,8 @@ class ZarrStore(Store):
 
     Its arrays are `times` (n,), `values` (n,) or (n, D) and `offsets` (N + 1,), of which series i holds the rows
     offsets[i] to offsets[i + 1] - 1, one series without them; or `times` (N, L) and `values` (N, L) or (N, L, D), where
-    NaN at the end of a row is padding. `names` (N,) may be there; time_unit and value_names are attributes.
+    NaN at the end of a row is padding. `names` (N,) may be there; time_unit, time_origin and value_names are
+    attributes.
     """
 
     def __init__(self, path: Path, request: Request, time_unit: str | None):
@@ -54,7 +55,9 @@ class ZarrStore(Store):
         n_features = values.shape[-1] if values.ndim > times.ndim else 1
         named = known.get("value_names")
         self.value_names = tuple(map(str, named if isinstance(named, list) else default_value_names(n_features)))
-        self.time_unit = str(known.get("time_unit", TIME_UNIT)) if time_unit is None else time_unit
+        self._counted = str(known.get("time_unit", TIME_UNIT))
+        self._origin = None if known.get("time_origin") is None else str(known["time_origin"])
+        self.time_unit = self._counted if time_unit is None else time_unit
         step = max(int(values.chunks[0]), 1)
         held = step * (times.shape[1] if self._padded else 1)
         if held > MOST_ROWS:
@@ -97,13 +100,13 @@ class ZarrStore(Store):
         rows = join_ranges(offsets[keep], offsets[keep + 1])
         offsets = np.concatenate([[0], np.cumsum(np.diff(offsets)[keep])])
         names = tuple(str(k) if self._names is None else str(self._names[k]) for k in series[keep].tolist())
-        kept = (times[rows], values[rows], offsets, names, self.value_names, self.time_unit)
+        kept = (times[rows], values[rows], offsets, names, self.value_names, self._counted, self._origin)
         return self._checked(lambda: TimeSeries(*kept))
 
     def whole(self) -> TimeSeries:
         names = None if self._names is None else [str(name) for name in self._names]
         times, values = self._read("times", slice(None)), self._read("values", slice(None))
-        choices: Any = {"time_unit": self.time_unit, "value_names": self.value_names}
+        choices: Any = {"time_unit": self._counted, "value_names": self.value_names, "origin": self._origin}
         if self._padded:
             return self._checked(lambda: from_arrays(times, values, names=names, **choices))
         values, known = values.reshape(len(times), -1), tuple(names or map(str, range(self._n_series)))
@@ -111,7 +114,7 @@ class ZarrStore(Store):
 
     def _checked(self, make: Any) -> TimeSeries:
         try:
-            return make()
+            return make().in_unit(self.time_unit)
         except InputError as error:
             raise InputError(f"{self.path}: {error}") from None
 
@@ -174,3 +177,5 @@ def write(data: TimeSeries, path: Path) -> None:
     group.create_array("offsets", data=np.array(data.offsets))
     group.create_array("names", data=np.array(data.names, dtype=np.dtypes.StringDType()))
     group.attrs.update({"time_unit": data.time_unit, "value_names": list(data.value_names)})
+    if data.origin is not None:
+        group.attrs["time_origin"] = data.origin

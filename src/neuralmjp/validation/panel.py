@@ -102,6 +102,7 @@ def prevalence(fitted: FittedMJP, data: TimeSeries, times: Float[np.ndarray, "ti
     Args:
         times: since the first observation of each series; ten steps from 0 to the longest if not given.
     """
+    fitted.require_values(data)
     emission, n = labels_of(fitted), fitted.n_states
     codes = emission.codes(np.where(np.isin(data.values, emission.labels), data.values, np.nan))[:, 0]
     since = data.times - np.repeat(data.times[data.offsets[:-1]], data.lengths)
@@ -161,6 +162,7 @@ def pearson(fitted: FittedMJP, data: TimeSeries, *, simulations: int = 100, seed
     would have been found: a gap drawn from the longer ones of the data.
     """
     require_enough(simulations)
+    fitted.require_values(data)
     emission = labels_of(fitted)
     rng = np.random.default_rng(seed)
     visits = _as_visits(fitted, data, rng)

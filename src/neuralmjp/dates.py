@@ -1,0 +1,98 @@
+"""Dates as times since an origin: whole microseconds since 1970 in between, which no float could hold."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+import numpy as np
+from jaxtyping import Float64, Int64
+
+from .errors import InputError
+from .units import converted, length
+
+MISSING = np.iinfo(np.int64).min  # instead of a date; NumPy's NaT
+FIRST, LAST = (int(np.datetime64(date, "us").astype(np.int64)) for date in ("0001-01-01", "9999-12-31T23:59:59.999999"))
+DAY, SECOND = 86400 * 10**6, 10**6
+_GRAINS = {"days": DAY, "h": 3600 * SECOND, "min": 60 * SECOND}
+_EXACT = 1 << 50  # microseconds, some 35 years: times in any unit are told from their neighbours up to here
+
+
+def moment(text: str) -> tuple[int, bool]:
+    """Microseconds since 1970 of a date in ISO's form, and whether it names a zone; one without counts as if in UTC.
+
+    >>> moment("1970-01-02"), moment("1970-01-01T01:00:00+01:00")
+    ((86400000000, False), (0, True))
+    """
+    try:
+        found = datetime.fromisoformat(text.strip())
+        zoned = found.tzinfo is not None
+        plain = found.astimezone(UTC).replace(tzinfo=None) if zoned else found
+    except (ValueError, OverflowError):  # the latter, where a zone leads out of the calendar
+        raise InputError(f"{text!r} is no date such as 2024-01-31, 2024-01-31T12:30 or 2024-01-31T12:30Z") from None
+    return int(np.datetime64(plain, "us").astype(np.int64)), zoned
+
+
+def told(when: int, zoned: bool) -> str:
+    """The date as text, no longer than it must be.
+
+    >>> told(86400000000, False), told(1500000, True)
+    ('1970-01-02', '1970-01-01T00:00:01.500000Z')
+    """
+    unit = "D" if when % DAY == 0 and not zoned else "s" if when % SECOND == 0 else "us"
+    return f"{np.datetime64(when, 'us').astype(f'datetime64[{unit}]')}{'Z' if zoned else ''}"
+
+
+def usual_unit(grain: int) -> str:
+    """The largest of days, hours and minutes that moments so far apart are whole numbers of, else seconds.
+
+    >>> usual_unit(7 * DAY), usual_unit(5400 * SECOND), usual_unit(1)
+    ('days', 'min', 's')
+    """
+    return next((unit for unit, size in _GRAINS.items() if grain % size == 0), "s")
+
+
+def times_since(when: Int64[np.ndarray, " time"], start: int, unit: str) -> Float64[np.ndarray, " time"]:
+    """Moments as times since a first one, NaN where they are missing."""
+    times = np.where(when == MISSING, np.nan, (when - start).astype(np.float64))
+    return converted(times, "us", unit)
+
+
+def moments_of(times: Float64[np.ndarray, " time"], origin: str, unit: str) -> Int64[np.ndarray, " time"]:
+    """Moments of times since an origin: to the microsecond, beyond 35 years to the millisecond."""
+    since, start = converted(np.asarray(times, np.float64), unit, "us"), moment(origin)[0]
+    longest = np.abs(since).max(initial=0.0)
+    if longest > LAST - start:
+        raise InputError(f"times that count from {origin} lead beyond the year 9999, where there are no dates")
+    step = 1 if longest < _EXACT else 1000
+    return start + step * np.rint(since / step).astype(np.int64)
+
+
+def date_of(time: float, origin: str, unit: str) -> str:
+    """The date of a time, as text.
+
+    >>> date_of(1.5, "2024-01-31", "days")
+    '2024-02-01T12:00:00'
+    """
+    return told(int(moments_of(np.array([time]), origin, unit)[0]), moment(origin)[1])
+
+
+def earliest_origin(origins: Sequence[str | None], unit: str) -> tuple[str | None, list[float]]:
+    """The earliest of several dates that times count from, and by how much later each is.
+
+    >>> earliest_origin(["2024-01-31", "2024-01-30"], "h")
+    ('2024-01-30', [24.0, 0.0])
+    """
+    dated = [origin for origin in origins if origin is not None]
+    if not dated:
+        return None, [0.0] * len(origins)
+    starts, zoned = zip(*map(moment, dated), strict=True)
+    if len(dated) < len(origins) or len(set(zoned)) > 1:
+        raise InputError("some times count from a date, or from one in a zone, and others do not: make all alike")
+    later = times_since(np.array(starts), min(starts), unit)
+    return dated[starts.index(min(starts))], later.tolist()
+
+
+def check_origin(origin: str, unit: str) -> None:
+    """Raise unless this is a date, and times in this unit can be counted from it."""
+    moment(origin)
+    if length(unit) is None:
+        raise InputError(f"times in {unit!r} cannot count from the date {origin}: use days, years, h, s or the like")
