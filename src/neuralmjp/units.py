@@ -41,6 +41,16 @@ def length(unit: str) -> int | None:
     return _LENGTHS.get(unit.lower() if len(unit) > 2 else unit)
 
 
+def per(unit: str) -> str:
+    """Of a rate: words that are known stand in the singular.
+
+    >>> per("years"), per("ms"), per("generations")
+    ('per year', 'per ms', 'per generations')
+    """
+    alone = unit.removesuffix("s")
+    return f"per {alone if alone and length(unit) is not None and length(alone) == length(unit) else unit}"
+
+
 def ratio(unit: str, other: str) -> tuple[int, int]:
     """How many of `other` make how many of `unit`, as the smallest whole numbers: 24 hours are 1 day.
 

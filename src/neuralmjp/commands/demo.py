@@ -12,6 +12,7 @@ from ..mjp import Interval, JumpPath, rates_from_paths
 from ..mjp.paths import joined
 from ..report import Finding, Source, Table, write_report
 from ..systems import IonChannel, Simulation
+from ..units import per
 from .show import console, number, progress_display, table
 from .simulate import hidden
 
@@ -64,7 +65,7 @@ def source_of(rates: np.ndarray, found: dict[str, Interval], unit: str) -> Sourc
         findings.append(
             Finding(True if not missed else None, f"{words}{'; not ' + ', '.join(missed) if missed else ''}.")
         )
-    title = f"Truth beside what was found (per {unit})"
+    title = f"Truth beside what was found ({per(unit)})"
     table = Table("truth", title, tuple(headings), tuple(tuple(row) for row in rows))
     return Source(data="a simulated channel", command="neuralmjp demo", findings=findings, tables=[table])
 
@@ -121,7 +122,7 @@ def show(
             for e in estimates.values()
         ]
         rows.append([f"{i} → {j}", number(float(rates[i, j])), *cells])
-    screen.print(table(f"Jump rates (per {channel.time_unit}), 95 % intervals", ["jump", "truth", *estimates], rows))
+    screen.print(table(f"Jump rates ({per(channel.time_unit)}), 95 % intervals", ["jump", "truth", *estimates], rows))
     screen.print(
         "Read off the hidden path, the rates are as good as this recording allows.\n"
         "Rounding each noisy sample to the nearest level invents jumps.\n"

@@ -7,6 +7,7 @@ import numpy as np
 from ..fitted_network import FittedNetwork
 from ..mjp.interval import interval_or_unknown
 from ..mjp.precision import in_double_precision
+from ..units import per
 from .result_tables import rows_of
 from .show import console, number, table
 
@@ -30,7 +31,7 @@ def show(fitted: FittedNetwork, path: Path) -> None:
     found = interval_or_unknown(fitted.intervals, "parameters", fitted.constants)
     reactions = [fitted.reactions_of(name) for name in fitted.names]
     rows = [[name, text, *cells] for (name, *cells), text in zip(rows_of(fitted.names, found), reactions, strict=True)]
-    constants = table(f"Rate constants (per {fitted.time_unit}){level}", ["", "reaction", "value", "from", "to"], rows)
+    constants = table(f"Rate constants ({per(fitted.time_unit)}){level}", ["", "reaction", "value", "from", "to"], rows)
     constants.columns[1].justify = "left"
     screen.print(constants)
     _show_noise(fitted, level)

@@ -13,6 +13,7 @@ from ..mjp import Interval
 from ..mjp.interval import interval_or_unknown
 from ..mjp.precision import in_double_precision
 from ..priors import ParametricRates
+from ..units import per
 from .show import console, number, table
 
 
@@ -40,7 +41,7 @@ def show(fitted: FittedMJP, path: Path, *, bound_of: str = "") -> None:
     at = tuple(jumps.T)
     some = Interval(rates.mean[at], rates.lower[at], rates.upper[at])
     names = [fitted.arrow(i, j) for i, j in jumps.tolist()]
-    screen.print(table(f"Jump rates (per {unit}){level}", ["jump", "rate", "from", "to"], rows_of(names, some)))
+    screen.print(table(f"Jump rates ({per(unit)}){level}", ["jump", "rate", "from", "to"], rows_of(names, some)))
     _show_states(fitted, level)
     _show_emission(fitted, level)
     for warning in fitted.warnings:

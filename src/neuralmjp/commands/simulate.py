@@ -12,6 +12,7 @@ from ..io import write
 from ..systems import Simulation, System
 from ..systems.system import Grid
 from ..timeseries import TimeSeries
+from ..units import per
 from . import molecule
 from .options import assignments
 from .show import console, number, table
@@ -73,7 +74,7 @@ def show(system: System, simulation: Simulation, out: Path, truth: Path | None) 
     if "rates" in answers:
         names = [f"to {j}" for j in range(len(answers["rates"]))]
         rows = [[f"from {i}", *map(number, row)] for i, row in enumerate(answers["rates"])]
-        screen.print(table(f"True rates (per {unit})", ["state", *names], rows))
+        screen.print(table(f"True rates ({per(unit)})", ["state", *names], rows))
         law, scales = answers["stationary_distribution"], answers["timescales"]
         screen.print("stationary law  " + "  ".join(number(p) for p in law))
         screen.print("timescales      " + "  ".join(number(t) for t in np.atleast_1d(scales)) + f"  ({unit})")

@@ -7,6 +7,7 @@ from jaxtyping import Float
 from matplotlib.axes import Axes
 
 from ..mjp import Interval
+from ..units import per
 from .palette import TRUTH, state_colour
 
 
@@ -39,5 +40,5 @@ def plot_rates(
     ax.set_xscale("log")
     ax.set_yticks(places, [f"{names[i]} → {names[j]}" if names else f"{i} → {j}" for i, j in jumps])
     ax.invert_yaxis()
-    ax.set_xlabel(f"rate (per {time_unit})")
+    ax.set_xlabel(f"rate ({per(time_unit)})")
     return ax

@@ -9,6 +9,7 @@ from matplotlib.colors import LogNorm, Normalize
 
 from ..mjp import Interval
 from ..mjp.interval import interval_or_unknown
+from ..units import per
 from .palette import FUTURE, TRUTH
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ def plot_rate_matrix(fitted: "FittedMJP", ax: Axes) -> Axes:
     A jump of which the data show no sign is told by its upper limit, on white.
     """
     rates = interval_or_unknown(fitted.intervals, "rates", fitted.rates)
-    return _heat_map(rates, ax, shown=fitted.rates > 0, limits=fitted.unseen, label=f"rate (per {fitted.time_unit})")
+    return _heat_map(rates, ax, shown=fitted.rates > 0, limits=fitted.unseen, label=f"rate ({per(fitted.time_unit)})")
 
 
 def plot_passage_times(fitted: "FittedMJP", ax: Axes) -> Axes:

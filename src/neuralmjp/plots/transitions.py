@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Circle, FancyArrowPatch
 
 from ..mjp.interval import interval_or_unknown
+from ..units import per
 from .palette import TRACE, TRUTH, state_colour
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def plot_transition_network(fitted: "FittedMJP", ax: Axes, *, least: float = 1e-
         words = f"{fitted.state_names[k]}\n{law[k]:.1%}"
         ax.text(x, y, words, ha="center", va="center", fontsize="small", color=TRUTH, zorder=4)
     ax.set(xlim=(-1.5, 1.5), ylim=(-1.5, 1.5), aspect="equal", xticks=[], yticks=[])
-    ax.set_xlabel(f"rates per {fitted.time_unit}")
+    ax.set_xlabel(f"rates {per(fitted.time_unit)}")
     return ax
 
 

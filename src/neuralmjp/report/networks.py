@@ -10,6 +10,7 @@ from ..fitted_network import FittedNetwork
 from ..fitted_network_files import summary
 from ..mjp.interval import interval_or_unknown
 from ..timeseries import TimeSeries
+from ..units import per
 from . import charts, svg
 from .page import Source, figure, page_of, repeat_tab, summed_up, table_html
 from .tables import Table
@@ -38,7 +39,7 @@ def constants_of(fitted: FittedNetwork) -> Table:
     reactions = [fitted.reactions_of(name) for name in fitted.names]
     ends = (np.asarray(part, float).tolist() for part in (found.mean, found.lower, found.upper))
     rows = tuple(zip(fitted.names, *ends, reactions, strict=True))
-    title = f"Rate constants (per {fitted.time_unit})"
+    title = f"Rate constants ({per(fitted.time_unit)})"
     return Table("constants", title, ("", "value", "from", "to", "reaction"), rows)
 
 
@@ -65,7 +66,7 @@ def result_tab(fitted: FittedNetwork, findings: list[Finding], tables: list[Tabl
     if fitted.elbo is not None:
         facts["bound"] = f"{fitted.elbo:.2f}"
     shown = next(table for table in tables if table.name == "constants")
-    drawn = [figure(charts.by_rows(shown, shown.title, f"per {fitted.time_unit}", log=True), shown.title)]
+    drawn = [figure(charts.by_rows(shown, shown.title, per(fitted.time_unit), log=True), shown.title)]
     first = "".join(table_html(table) for table in source.tables)
     return summed_up(findings, first, facts, drawn)
 

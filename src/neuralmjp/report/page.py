@@ -13,6 +13,7 @@ from ..fitted import FittedMJP
 from ..fitted_files import plain, summary
 from ..plots.palette import state_colour
 from ..timeseries import TimeSeries
+from ..units import per
 from . import charts
 from .recording import packed
 from .tables import Table, tables_of
@@ -109,7 +110,7 @@ def result_tab(fitted: FittedMJP, findings: Sequence[Finding], tables: dict[str,
         figure(charts.transition_network(fitted), "Transition network: rates on the arrows, size is share of time")
     ]
     for name, words, log in (
-        ("rates", f"jump rate (per {unit})", True),
+        ("rates", f"jump rate ({per(unit)})", True),
         ("stationary-law", "share of time", False),
         ("timescales", f"relaxation time ({unit})", True),
         ("first-passage", f"mean first-passage time ({unit})", True),

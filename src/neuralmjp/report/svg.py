@@ -8,6 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from ..plots.palette import TRACE, state_colour
+from ..units import per
 from .tables import shown
 
 WIDTH, HEIGHT, LEFT, BOTTOM, TOP = 560, 300, 86, 44, 12
@@ -169,7 +170,7 @@ def network(rates: np.ndarray, law: np.ndarray, unit: str, alt: str, names: Sequ
             f'<path d="M{start[0]:.1f},{start[1]:.1f} Q{bend[0]:.1f},{bend[1]:.1f} {end[0]:.1f},{end[1]:.1f}" '
             f'fill="none" stroke="{TRACE}" stroke-width="{thick:.1f}" marker-end="url(#tip)"/>'
         )
-        parts.append(mark(shape, f"{names[i]} → {names[j]}: {shown(float(rates[i, j]))} per {unit}"))
+        parts.append(mark(shape, f"{names[i]} → {names[j]}: {shown(float(rates[i, j]))} {per(unit)}"))
         if n <= 5:
             at = bend + 12 * side
             parts.append(label(at[0], at[1] + 4, shown(float(f"{rates[i, j]:.3g}")), kind="tick"))

@@ -14,6 +14,7 @@ from ..mjp import Interval
 from ..mjp.interval import interval_or_unknown
 from ..mjp.precision import in_double_precision
 from ..priors import ParametricRates
+from ..units import per
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,7 @@ def parameters_of(fitted: FittedMJP) -> Table | None:
 def rates_of(fitted: FittedMJP) -> Table:
     jumps = [(int(i), int(j)) for i, j in np.argwhere(fitted.model.rate_model.allowed)]
     interval = _picked(interval_or_unknown(fitted.intervals, "rates", fitted.rates), jumps)
-    return _listed("rates", f"Jump rates (per {fitted.time_unit})", "jump", _arrows(fitted, jumps), interval)
+    return _listed("rates", f"Jump rates ({per(fitted.time_unit)})", "jump", _arrows(fitted, jumps), interval)
 
 
 @in_double_precision
