@@ -61,6 +61,7 @@ class TestSharedTimes:
         """With times embedded once, or by series."""
         made = world(PAPER.changed(**changes), data=regular((6, 6, 4)))
         assert made.problem.setup().shared
+        assert not world(data=regular((6, 6, 4))).problem.setup().shared  # the tilted posterior embeds no times
         once, each = (
             evaluated(made.setup._replace(shared=shared), made.networks, made.block, key=None)
             for shared in (True, False)

@@ -38,11 +38,11 @@ class Setup(NamedTuple):
     n_features: int
     capacity: Capacity  # for jumps in the longest gap
     masked: bool = False  # the encoder reads which values are missing: some were, in training
-    shared: bool = False  # all series are seen at the same times
+    shared: bool = False  # all series are seen at the same times, which the paper's posterior then embeds once
 
     def reading(self, block: Block) -> "Setup":
         """For a block whose series may be seen at other times than those it was made for."""
-        return self._replace(shared=block.shared)
+        return self._replace(shared=self.config.posterior == "paper" and block.shared)
 
     def with_capacity(self, capacity: tuple[int, ...]) -> "Setup":
         return self._replace(capacity=Capacity(*capacity))

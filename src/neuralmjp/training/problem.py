@@ -107,8 +107,8 @@ class Problem:
         thetas = np.stack([start.rates for start in self.starts])
         capacity = Capacity.of(HEADROOM * self.most_jumps(thetas))
         n_features = n_encoder_features(self.model, self.config, self.block)
-        masked = self.block.evidence.seen.mask is not None
-        return Setup(self.model, self.config, n_features, capacity, masked, self.stream is None and self.block.shared)
+        setup = Setup(self.model, self.config, n_features, capacity, self.block.evidence.seen.mask is not None)
+        return setup if self.stream is not None else setup.reading(self.block)
 
     def with_headroom(self, setup: Setup, thetas: Float[np.ndarray, "restart parameter"]) -> Setup:
         """More capacity where rates have grown beyond what the compiled program can bear."""
