@@ -114,10 +114,10 @@ are runs on the same data. Repeat any of it with the command below its tables, o
 take about twice the seconds of one alone, eight three times.
 
 For how long the paper trains it does not say, only for how many hours. Here it is 12,000 steps, after which the
-parameters of ratchet and Lotka-Volterra are where the paper's are. Its lines on folding, ion channel and alanine
-dipeptide are still to be measured: mean and covariance of the paper's Gaussians are outputs of a network that reads
-relaxed samples of the state, and neither plain numbers nor averages over states, as they were first run here, find the
-states in as many steps.
+parameters of ratchet and Lotka-Volterra are where the paper's are. Still to be measured are joint updates, and its
+lines on folding, ion channel (with the schedules there) and alanine dipeptide: mean and covariance of the paper's
+Gaussians are outputs of a network that reads relaxed samples of the state, and neither plain numbers nor averages over
+states, as they were first run here, find the states in as many steps.
 """
 
 
