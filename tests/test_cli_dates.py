@@ -90,6 +90,7 @@ def test_dates_that_are_refused(run, visits, fitted):
     predict = ("predict", fitted, "visits.csv", "--until")
     assert_refused(run(*predict, "2020-01-01"), "--until 2020-01-01 is not after the last observation of series 'p")
     assert_refused(run(*predict, "soon"), "'soon' is no date such as 2024-01-31")
+    assert_refused(run(*predict, "20300101"), "years since 2019-05-13, and leads beyond the year 9999; a date")
     assert_refused(run(*predict, "2030-01-01T00:00Z"), "names a zone, but the dates in the data name none")
 
 

@@ -1,7 +1,7 @@
 """Dates as times since an origin: whole microseconds since 1970 in between, which no float could hold."""
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 
 import numpy as np
 from jaxtyping import Float64, Int64
@@ -16,6 +16,18 @@ _GRAINS = {"days": DAY, "h": 3600 * SECOND, "min": 60 * SECOND}
 _EXACT = 1 << 50  # microseconds, some 35 years: times in any unit are told from their neighbours up to here
 
 
+Date = str | date | np.datetime64  # a datetime and a Timestamp of pandas are dates, too
+
+
+def text_of(when: Date) -> str:
+    """A date in ISO's form, whatever holds it.
+
+    >>> text_of(date(2024, 1, 31)), text_of(np.datetime64("2024-01-31T12:30"))
+    ('2024-01-31', '2024-01-31T12:30')
+    """
+    return when if isinstance(when, str) else str(when) if isinstance(when, np.datetime64) else when.isoformat()
+
+
 def moment(text: str) -> tuple[int, bool]:
     """Microseconds since 1970 of a date in ISO's form, and whether it names a zone; one without counts as if in UTC.
 
@@ -26,7 +38,7 @@ def moment(text: str) -> tuple[int, bool]:
         found = datetime.fromisoformat(text.strip())
         zoned = found.tzinfo is not None
         plain = found.astimezone(UTC).replace(tzinfo=None) if zoned else found
-    except (ValueError, OverflowError):  # the latter, where a zone leads out of the calendar
+    except (ValueError, OverflowError, AttributeError):  # where a zone leads out of the calendar; of what is no text
         raise InputError(f"{text!r} is no date such as 2024-01-31, 2024-01-31T12:30 or 2024-01-31T12:30Z") from None
     return int(np.datetime64(plain, "us").astype(np.int64)), zoned
 
@@ -91,8 +103,29 @@ def earliest_origin(origins: Sequence[str | None], unit: str) -> tuple[str | Non
     return dated[starts.index(min(starts))], later.tolist()
 
 
-def check_origin(origin: str, unit: str) -> None:
-    """Raise unless this is a date, and times in this unit can be counted from it."""
-    moment(origin)
+def time_since(when: Date, origin: str | None, unit: str) -> float:
+    """A date as a time since an origin; one without a zone is in the origin's.
+
+    >>> time_since("2024-02-01T12:00", "2024-01-31", "days")
+    1.5
+    """
+    text = text_of(when)
+    found, zoned = moment(text)
+    if origin is None:
+        raise InputError(f"the data have no dates: give a time such as 10 in place of {text}")
+    start, dates_zoned = moment(origin)
+    if zoned and not dates_zoned:
+        raise InputError(f"{text} names a zone, but the dates in the data name none: leave it out")
+    return float(times_since(np.array([found]), start, unit)[0])
+
+
+def usual_origin(origin: str, unit: str) -> str:
+    """A date that times in this unit can be counted from, as it is always written.
+
+    >>> usual_origin("20240131", "days"), usual_origin("2024-01-31T10:00+02:00", "h")
+    ('2024-01-31', '2024-01-31T08:00:00Z')
+    """
+    found = told(*moment(origin))
     if length(unit) is None:
         raise InputError(f"times in {unit!r} cannot count from the date {origin}: use days, years, h, s or the like")
+    return found

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from .batches import Batch, make_batch, padded_lengths, plan_batches
 from .checks import check_names, check_observations, check_shapes, check_states
-from .dates import check_origin, earliest_origin, moments_of
+from .dates import Date, earliest_origin, moments_of, text_of, time_since, usual_origin
 from .errors import InputError
 from .units import TIME_UNIT, converted
 
@@ -61,7 +61,7 @@ class TimeSeries:
             object.__setattr__(self, field, _read_only(np.asarray(getattr(self, field), dtype).view()))
         check_shapes(self)
         if self.origin is not None:
-            check_origin(self.origin, self.time_unit)
+            object.__setattr__(self, "origin", usual_origin(self.origin, self.time_unit))
         check_names("series", self.names)
         check_names("values", self.value_names)
         check_observations(self)
@@ -77,7 +77,7 @@ class TimeSeries:
         time_unit: str = TIME_UNIT,
         value_names: Sequence[str] | None = None,
         names: Sequence[str] | None = None,
-        origin: str | None = None,
+        origin: Date | None = None,
     ) -> "TimeSeries":
         """Copy arrays into a `TimeSeries`.
 
@@ -93,7 +93,8 @@ class TimeSeries:
         """
         from .io.arrays import from_arrays
 
-        return from_arrays(times, values, time_unit=time_unit, value_names=value_names, names=names, origin=origin)
+        since = None if origin is None else text_of(origin)
+        return from_arrays(times, values, time_unit=time_unit, value_names=value_names, names=names, origin=since)
 
     @classmethod
     def from_frame(
@@ -220,14 +221,20 @@ class TimeSeries:
         for i in range(len(self)):
             yield self._cut(self.offsets[i : i + 1], self.offsets[i + 1 : i + 2], self.names[i : i + 1], "")
 
-    def between(self, start: float, stop: float) -> "TimeSeries":
-        """Keep the observations with start <= time < stop; series with no value there are left out."""
+    def between(self, start: float | Date, stop: float | Date) -> "TimeSeries":
+        """Keep the observations with start <= time < stop; series with no value there are left out.
+
+        Where times count from a date, the ends may be dates.
+        """
+        ends = [
+            time_since(end, self.origin, self.time_unit) if isinstance(end, Date) else float(end)
+            for end in (start, stop)
+        ]
         first, last = (
-            self.offsets[:-1] + np.add.reduceat(self.times < edge, self.offsets[:-1], dtype=np.int64)
-            for edge in (start, stop)
+            self.offsets[:-1] + np.add.reduceat(self.times < end, self.offsets[:-1], dtype=np.int64) for end in ends
         )
         span = f"the times run from {self.times.min():g} to {self.times.max():g}"
-        return self._cut(first, last, self.names, f"no value lies between times {start:g} and {stop:g}; {span}")
+        return self._cut(first, last, self.names, f"no value lies between times {ends[0]:g} and {ends[1]:g}; {span}")
 
     def without_first(self) -> "TimeSeries":
         """Leave out the first observation of each series."""

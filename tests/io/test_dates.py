@@ -147,7 +147,12 @@ WRONG = {
     "missing first": (["NA", *DAYS], "2", "the time is missing; every observation needs one"),
     "other forms": (["31.01.2024"], "2", "'31.01.2024' is not a number; every observation needs a time: a number, or"),
     "month": (["2024-01"], "2", "'2024-01' is not a number; every observation needs a time: a number, or a date such"),
-    "no such day": (["2024-02-30"], "2", "'2024-02-30' is not a number; every observation needs a time"),
+    "no such day": (["2024-02-30"], "2", "'2024-02-30' is no day of the calendar, or finer than a microsecond; write"),
+    "too fine": (
+        ["2024-02-03T00:00:00.123456789"],
+        "2",
+        "'2024-02-03T00:00:00.123456789' is no day of the calendar, or finer than a microsecond; write it as",
+    ),
     "order": ([DAYS[1], DAYS[0]], "3", "2024-01-31 comes after 2024-02-01; sort each series by time"),
     "repeated": ([DAYS[0], DAYS[0]], "3", "2024-01-31 is repeated; keep one observation per time in each series"),
 }
@@ -315,6 +320,36 @@ class TestSeries:
     def test_parts_keep_it(self):
         assert self.data[0].origin == self.data.in_unit("h").origin == self.data.between(0, 9).origin == "2024-01-31"
         assert self.data.in_unit("h").dates.tolist() == self.data.dates.tolist()
+
+    @pytest.mark.parametrize(
+        "origin", [pd.Timestamp("2024-01-31"), np.datetime64("2024-01-31"), datetime(2024, 1, 31).date(), "20240131"]
+    )
+    def test_origins_of_any_kind_are_the_same(self, origin):
+        other = TimeSeries.from_arrays([0.0, 1.5], [1.0, 2.0], time_unit="days", origin=origin)
+        assert other.origin == "2024-01-31"
+        assert other.equals(self.data)
+
+    @pytest.mark.parametrize("kind", [str, pd.Timestamp, np.datetime64, datetime.fromisoformat])
+    def test_cut_by_dates(self, kind):
+        part = self.data.between(kind("2024-02-01"), kind("2024-02-02"))
+        assert (part.times.tolist(), part.origin) == ([1.5], "2024-01-31")
+
+    def test_cut_by_dates_that_there_are_not(self):
+        plain = TimeSeries.from_arrays([0.0, 1.5], [1.0, 2.0], time_unit="days")
+        assert "the data have no dates: give a time such as 10" in message(plain.between, "2024-02-01", "2024-02-02")
+        assert "is no date such as" in message(self.data.between, "soon", "2024-02-02")
+        assert "names a zone, but the dates in the data name none" in message(self.data.between, 0, "2024-02-02T00:00Z")
+        assert "no value lies between times 10 and 20" in message(self.data.between, "2024-02-10", "2024-02-20")
+
+    def test_days_are_timestamps_to_programs(self, tmp_path):
+        """Parquet and frames join to what pandas makes of a column of days; text has the day alone."""
+        days = TimeSeries.from_arrays([0.0, 1.0], [1.0, 2.0], time_unit="days", origin="2024-01-31")
+        write(days, tmp_path / "days.parquet")
+        write(days, tmp_path / "days.csv")
+        for frame in (pd.read_parquet(tmp_path / "days.parquet"), days.to_frame()):
+            assert pd.api.types.is_datetime64_any_dtype(frame["time"])
+            assert frame["time"].tolist() == [pd.Timestamp("2024-01-31"), pd.Timestamp("2024-02-01")]
+        assert "0,2024-01-31,1\n" in (tmp_path / "days.csv").read_text()
 
     def test_other_origin_other_data(self):
         other = TimeSeries.from_arrays([0.0, 1.5], [1.0, 2.0], time_unit="days", origin="2024-02-01")

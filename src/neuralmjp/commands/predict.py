@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..dates import date_of, moment, times_since
+from ..dates import date_of, time_since
 from ..emissions import Categorical
 from ..errors import InputError
 from ..fitted import FittedMJP
@@ -65,15 +65,20 @@ def run(
 def time_of(text: str, data: TimeSeries) -> float:
     """A time as it was typed: a number, or a date where the data have dates; one without a zone is in theirs."""
     try:
-        return float(text)
+        time = float(text)
     except ValueError:
         if data.origin is None:
             raise InputError(f"--until takes a time such as 10, since the data have no dates; got {text!r}") from None
-    when, zoned = moment(text)
-    start, dates_zoned = moment(data.origin)
-    if zoned and not dates_zoned:
-        raise InputError(f"--until {text} names a zone, but the dates in the data name none: leave it out")
-    return float(times_since(np.array([when]), start, data.time_unit)[0])
+        return time_since(text, data.origin, data.time_unit)
+    if data.origin is not None and np.isfinite(time):
+        try:
+            date_of(time, data.origin, data.time_unit)
+        except InputError:
+            raise InputError(
+                f"--until {text} is a number of {data.time_unit} since {data.origin}, and leads beyond the year 9999; "
+                "a date is written as 2024-01-31"
+            ) from None
+    return time
 
 
 def times_ahead(data: TimeSeries, until: float | None, steps: int | None) -> list[np.ndarray]:

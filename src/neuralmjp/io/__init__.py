@@ -127,7 +127,8 @@ def open_store(path: str | os.PathLike[str], *, time_unit: str | None = None, **
 def write(data: TimeSeries, path: str | os.PathLike[str]) -> None:
     """Write data in the format that the extension names; the file appears whole or not at all.
 
-    CSV keeps all digits, but has no place for the time unit; Parquet, .npz and HDF5 keep everything.
+    CSV keeps all digits, but has no place for the time unit; Parquet, .npz and HDF5 keep everything. Dates
+    are dates in CSV and Parquet, so times read from there count from the earliest that is in the file.
     """
     path = Path(path)
     kind = _kind(path)

@@ -1,6 +1,7 @@
 """The column of times of a table: numbers, or dates that are counted from the earliest of them."""
 
 import math
+import re
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from ..dates import FIRST, LAST, MISSING, times_since, told, usual_unit
 from ..units import length
 from .cells import Kind, first_kind, holds_dates, kind_of, moments, numbers
 
+_LIKE_A_DATE = re.compile(r"\s*\d{4}-\d\d-\d\d([T ]\d\d:\d\d|\s*$)")
 EXAMPLES = "2024-01-31 or 2024-01-31T12:30:00Z"
 
 
@@ -83,10 +85,12 @@ class Clock:
         for row in range(len(column)):
             found = kind_of(column[row : row + 1])
             if found not in ("nothing", self.kind):
-                return BadCell(row, self._difference(found, column.type))
+                return BadCell(row, self._difference(found, column.type, column[row].as_py()))
         raise AssertionError("Arrow refused a column of which it takes every cell")
 
-    def _difference(self, found: Kind | None, type_: pa.DataType) -> str:
+    def _difference(self, found: Kind | None, type_: pa.DataType, cell: Any) -> str:
+        if found is None and isinstance(cell, str) and _LIKE_A_DATE.match(cell):
+            return "is no day of the calendar, or finer than a microsecond; write it as 2024-01-31T12:30:00.123456"
         if not self.dated:
             if found is None:
                 return f"is not a number; every observation needs a time: a number, or a date such as {EXAMPLES}"

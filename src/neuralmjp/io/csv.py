@@ -62,7 +62,7 @@ def read(path: Path, request: Request) -> TimeSeries:
 def write(data: TimeSeries, path: Path) -> None:
     """Write a text table, separated by commas, or by tabs if the file is not called .csv."""
     delimiter = "," if path.name.lower().endswith((".csv", ".csv.gz")) else "\t"
-    schema = table_schema(data)
+    schema = table_schema(data, days_alone=True)
     header = StringIO()
     # Quotes keep a semicolon in a name from being taken for the delimiter.
     quoting = csv.QUOTE_ALL if any(re.search('[;,"]', name) for name in schema.names) else csv.QUOTE_NONE
@@ -75,7 +75,7 @@ def write(data: TimeSeries, path: Path) -> None:
     with gzip.GzipFile(path, "wb", compresslevel=6) if _is_gzip(path) else open(path, "wb") as stream:
         stream.write(header.getvalue().encode())
         with pa_csv.CSVWriter(stream, schema, write_options=options) as writer:
-            for batch in record_batches(data):
+            for batch in record_batches(data, schema):
                 writer.write_batch(batch)
 
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from ..timeseries import TimeSeries
 from .columns import Request
-from .tables import TableBuilder, record_batches
+from .tables import TableBuilder, record_batches, table_schema
 
 
 def from_frame(
@@ -29,7 +29,7 @@ def from_frame(
 
 def to_frame(data: TimeSeries) -> pd.DataFrame:
     """See `TimeSeries.to_frame`."""
-    return pa.Table.from_batches(record_batches(data)).to_pandas(date_as_object=False)
+    return pa.Table.from_batches(record_batches(data, table_schema(data))).to_pandas()
 
 
 def _array(column: pd.Series) -> pa.Array:

@@ -68,9 +68,10 @@ def check_types(schema: pa.Schema, path: Path, columns: Columns) -> None:
 
 def write(data: TimeSeries, path: Path, group_rows: int | None = None) -> None:
     """Write a Parquet table, with checksums that tell a damaged file from a good one."""
-    schema = table_schema(data).with_metadata({_METADATA_KEY: json.dumps({"time_unit": data.time_unit})})
-    with pq.ParquetWriter(path, schema, write_page_checksum=True) as writer:
-        for batch in record_batches(data):
+    schema = table_schema(data)
+    noted = schema.with_metadata({_METADATA_KEY: json.dumps({"time_unit": data.time_unit})})
+    with pq.ParquetWriter(path, noted, write_page_checksum=True) as writer:
+        for batch in record_batches(data, schema):
             writer.write_batch(batch, group_rows)
 
 

@@ -187,31 +187,38 @@ class TableBuilder:
         return f"{where}: {error.what}{hint}"
 
 
-def table_schema(data: TimeSeries) -> pa.Schema:
-    """Columns of the table that `record_batches` yields."""
+def table_schema(data: TimeSeries, *, days_alone: bool = False) -> pa.Schema:
+    """Columns of the table that `record_batches` yields.
+
+    Args:
+        days_alone: dates that are all midnights are days without a time, as people write them.
+    """
     clash = next((name for name in data.value_names if name.lower() in ("series", "time")), None)
     if clash is not None:
         raise InputError(f"a value is called {clash!r}, as a column of the table is; rename it by dataclasses.replace")
     return pa.schema(
-        [("series", pa.string()), ("time", _time_type(data)), *((name, pa.float64()) for name in data.value_names)]
+        [
+            ("series", pa.string()),
+            ("time", _time_type(data, days_alone)),
+            *((name, pa.float64()) for name in data.value_names),
+        ]
     )
 
 
-def _time_type(data: TimeSeries) -> pa.DataType:
+def _time_type(data: TimeSeries, days_alone: bool) -> pa.DataType:
     """Numbers, or dates no finer than they must be."""
     dates = data.dates
     if data.origin is None or dates is None:
         return pa.float64()
     zone, when = "UTC" if moment(data.origin)[1] else None, dates.astype(np.int64)
-    if zone is None and not (when % DAY).any():
+    if days_alone and zone is None and not (when % DAY).any():
         return pa.date32()
     unit = next((unit for unit, size in (("s", SECOND), ("ms", SECOND // 1000)) if not (when % size).any()), "us")
     return pa.timestamp(unit, zone)
 
 
-def record_batches(data: TimeSeries) -> Iterator[pa.RecordBatch]:
+def record_batches(data: TimeSeries, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     """Yield the data as tables of series, time and values, with nulls for missing values."""
-    schema = table_schema(data)
     names, dates = pa.array(data.names), data.dates
     for start in range(0, data.n_observations, _ROWS_PER_BATCH):
         rows = slice(start, min(start + _ROWS_PER_BATCH, data.n_observations))
