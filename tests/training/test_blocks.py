@@ -108,6 +108,18 @@ def test_a_shortened_batch_is_one_of_short_series(config, n):
         np.testing.assert_allclose(two, one, atol=1e-11 if config.posterior == "tilted" else 1e-5)
 
 
+@pytest.mark.parametrize("config", [TINY.changed(encoder="ode-rnn"), PAPER.changed(quadrature=200, two_step=True)])
+def test_what_is_cut_was_not_used(config):
+    """A curriculum's early steps need no program for whole series. Nodes of the quadrature stay where they are."""
+    made = world(config, data=series(missing=0.2))
+    found = [
+        evaluated(made.setup, made.networks, block.shortened(2), key=None) for block in (made.block, made.block.cut(3))
+    ]
+    assert [one.marginals.shape[1] for one in found] == [6, 3]
+    for one, two in zip(*(one.terms for one in found), strict=True):
+        np.testing.assert_allclose(two, one, atol=1e-11 if config.posterior == "tilted" else 1e-5)
+
+
 class TestEncoderInputs:
     def test_columns(self):
         """Value, time, gap, what is known, and the likelihoods of the states."""

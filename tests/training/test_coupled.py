@@ -110,6 +110,18 @@ def test_neighbours_and_padding_change_nothing(config):
         np.testing.assert_allclose(a[-1], b[0], rtol=1e-9)
 
 
+@pytest.mark.parametrize("config", [TINY, PAPER], ids=["tilted", "paper"])
+def test_what_is_cut_was_not_used(config):
+    network = small_network()
+    setup, networks, block = world(network, EACH, counts(network, EACH, n=3), config)
+    cut = block.cut(3)
+    assert cut.valid.shape[1] == 3
+    assert cut.durations.shape[1] <= block.durations.shape[1]
+    once, again = (evaluate_counts(setup, networks, one.shortened(2), key=None).terms for one in (block, cut))
+    for a, b in zip(once, again, strict=True):
+        np.testing.assert_allclose(b, a, rtol=1e-9, atol=1e-9)
+
+
 def test_shortened_series_are_as_if_never_longer():
     network = small_network()
     data = counts(network, EACH, n=3)

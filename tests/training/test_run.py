@@ -306,6 +306,23 @@ class TestSpread:
         assert (seen[1] != seen[0]).all()
         assert np.isfinite(found.elbo)
 
+    def test_a_curriculum_uses_what_it_says(self, monkeypatch):
+        """Of every series as many observations as its schedule asks for, laid out for no more than a round needs."""
+        seen = []
+
+        def watched(setup, state, learned, block, rows, used, *more):
+            seen.append((block.valid.shape[1], used.tolist()))
+            return run_round(setup, state, learned, block, rows, used, *more)
+
+        monkeypatch.setattr(run, "run_round", watched)
+        trained(config=TINY.changed(curriculum=(2, TINY.round_steps, TINY.round_steps)))
+        longest = int(DATA.lengths.max())
+        first, second, *others = seen
+        assert first == (2, [2] * TINY.round_steps)
+        assert second[1] == sorted(second[1])
+        assert second[1][-1] <= second[0] <= longest
+        assert all(one == (longest, [longest] * TINY.round_steps) for one in others)
+
 
 class TestRestarts:
     def test_side_by_side(self, undisturbed):

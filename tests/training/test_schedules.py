@@ -7,7 +7,7 @@ import pytest
 from neuralmjp import InputError
 from neuralmjp.training import Config, preset
 from neuralmjp.training.loop import PATIENCE, REDUCTIONS, Pace, batch_rows, learning_rates
-from neuralmjp.training.schedules import annealed, kl_weight, n_observed
+from neuralmjp.training.schedules import annealed, kl_weight, n_laid_out, n_observed
 
 
 def along(schedule, config, steps, *more):
@@ -25,6 +25,16 @@ class TestSchedules:
         np.testing.assert_array_equal(found, [2, 2, 2, 2, 4, 6, 8, 10, 10, 10])
         np.testing.assert_array_equal(along(n_observed, Config(), range(3), 10), 10)
         np.testing.assert_array_equal(along(n_observed, Config(curriculum=(20, 3, 4)), [0, 5, 9], 10), 10)
+
+    def test_programs_are_few_and_large_enough(self):
+        """Also where a curriculum begins with more than there is; along the grid, every observation is a node."""
+        config, few = Config(curriculum=(2, 3, 4)), Config(curriculum=(20, 3, 4))
+        sizes = [n_laid_out(config, n, 67) for n in range(1, 68)]
+        assert all(size >= n for n, size in enumerate(sizes, start=1))
+        assert sorted(set(sizes)) == [2, 6, 18, 67]  # not 54: that is most of it
+        assert n_laid_out(few, 10, 10) == n_laid_out(Config(), 4, 10) == 10
+        assert n_laid_out(config.changed(posterior="paper", quadrature=0), 2, 67) == 67
+        assert n_laid_out(config.changed(posterior="paper", quadrature=200, two_step=True), 2, 67) == 2
 
     def test_annealing_by_epochs(self):
         found = along(annealed, Config(decay=0.5, decay_epochs=2), range(0, 13, 3), 3)

@@ -52,6 +52,11 @@ class Block(NamedTuple):
             evidence=evidence, gaps=jnp.where(more, self.gaps, 0.0), raw_gaps=jnp.where(more, self.raw_gaps, 0.0)
         )
 
+    def cut(self, n: int) -> "Block":
+        """The same, laid out for so many observations."""
+        short = self.shortened(n)
+        return jax.tree.map(lambda x: x if x.ndim == 0 else x[:, :n], short)
+
 
 class Clock(NamedTuple):
     """Normalised time: every series begins at 0 and the longest ends at 1."""

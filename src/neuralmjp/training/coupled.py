@@ -56,6 +56,11 @@ class CoupledProblem:
         return self.block.n_series
 
     @property
+    def length(self) -> int:
+        """Observations of the longest series."""
+        return self.block.valid.shape[1]
+
+    @property
     def batch(self) -> int:
         return min(self.config.batch, self.n_series)
 

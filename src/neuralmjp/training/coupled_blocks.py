@@ -57,6 +57,26 @@ class CountBlock(NamedTuple):
             at_ends=self.at_ends._replace(known=self.at_ends.known & before_last[..., None]),
         )
 
+    def cut(self, n: int) -> "CountBlock":
+        """The same, laid out for so many observations, and for the pieces between them."""
+        short = self.shortened(n)
+        n_pieces = rounded_up(int(np.asarray(self.nodes)[:, n - 1].max()))
+
+        def pieces(x):
+            return jax.tree.map(lambda each: each[:, :n_pieces], x)
+
+        return short._replace(
+            features=short.features[:, :n],
+            gaps=short.gaps[:, :n],
+            valid=short.valid[:, :n],
+            durations=pieces(short.durations),
+            middle=pieces(short.middle),
+            ahead=pieces(short.ahead),
+            gap_of=pieces(short.gap_of),
+            at_ends=pieces(short.at_ends),
+            nodes=short.nodes[:, :n],
+        )
+
     @property
     def inputs(self) -> Inputs:
         return Inputs(self.features, self.gaps, self.after, self.valid)
@@ -99,7 +119,7 @@ def make_count_block(
     # Pieces of each gap; observations at one time need one of no length between them.
     n_pieces = np.where(valid[:, 1:], np.maximum(np.ceil(pieces[rows[:, :-1]]), 1), 0).astype(int)
     ends = np.cumsum(n_pieces, axis=1)
-    n = -(-int(ends[:, -1].max(initial=1)) // PIECES_ROUNDED_TO) * PIECES_ROUNDED_TO
+    n = rounded_up(int(ends[:, -1].max(initial=1)))
     index = np.arange(n)
     gap_of = np.stack([np.searchsorted(row, index, side="right") for row in ends])
     lasting = index < ends[:, -1:]
@@ -137,6 +157,10 @@ def make_count_block(
         nodes=jnp.asarray(np.concatenate([np.zeros_like(ends[:, :1]), ends], axis=1), jnp.int32),
         span=real(sizes.span),
     )
+
+
+def rounded_up(n_pieces: int) -> int:
+    return -(-n_pieces // PIECES_ROUNDED_TO) * PIECES_ROUNDED_TO
 
 
 def _at(table: np.ndarray, index: np.ndarray) -> np.ndarray:

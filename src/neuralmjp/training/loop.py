@@ -17,7 +17,7 @@ from .coupled_blocks import CountBlock
 from .coupled_networks import CountsEvaluated, CoupledSetup
 from .mesh import kept_on_all, shared_out
 from .networks import Evaluated, Networks, Setup
-from .schedules import annealed, kl_weight, n_observed
+from .schedules import annealed, kl_weight
 
 AnySetup = Setup | CoupledSetup
 AnyBlock = Block | CountBlock
@@ -133,24 +133,31 @@ def run_round(
     learned: Learned,
     block: AnyBlock,
     rows: Int[Array, "restart step batch"],
+    used: Int[Array, "step"],
     keys: Any,
     first_step: Int[Array, ""],
     factors: Float[Array, "restart"],
     steps_per_epoch: int,
 ) -> tuple[State, Record]:
-    """A fixed number of steps of every restart, as one program."""
+    """A fixed number of steps of every restart, as one program.
+
+    Args:
+        used: how many observations of each series count at every step.
+    """
     optimiser = make_optimiser(setup.config)
 
     def one_run(state, rows, key, factor):
         state = state._replace(average=jax.tree.map(jnp.zeros_like, state.average))
 
         def step(state, row):
-            number, rows = row
+            number, rows, used = row
             pace = annealed(setup.config, number, steps_per_epoch) * factor
             batch = shared_out(setup.config, block.take(rows))
+            if setup.config.curriculum is not None:
+                batch = batch.shortened(used)
             return _step(setup, optimiser, state, learned, batch, jax.random.fold_in(key, number), number, pace)
 
-        state, record = jax.lax.scan(step, state, (first_step + jnp.arange(len(rows)), rows))
+        state, record = jax.lax.scan(step, state, (first_step + jnp.arange(len(rows)), rows, used))
         return state._replace(average=jax.tree.map(lambda x: x / len(rows), state.average)), record
 
     return kept_on_all(setup.config, jax.vmap(one_run)(state, rows, keys, factors))
@@ -167,8 +174,6 @@ def _step(
     pace: Float[Array, ""],
 ) -> tuple[State, Record]:
     config = setup.config
-    if config.curriculum is not None:
-        batch = batch.shortened(n_observed(config, number, batch.valid.shape[1]))
 
     def loss(networks):
         found = setup.evaluate(networks, batch, key=key)

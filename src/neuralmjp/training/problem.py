@@ -99,6 +99,11 @@ class Problem:
         return self.block.n_series if self.stream is None else self.stream.n_series
 
     @property
+    def length(self) -> int:
+        """Observations of the longest series."""
+        return self.block.valid.shape[1]
+
+    @property
     def batch(self) -> int:
         return min(self.config.batch, self.n_series)
 

@@ -26,6 +26,7 @@ from .loop import Learned, Pace, Record, State, run_round, start_state
 from .mesh import check_batch, on_all, on_one, writes
 from .networks import Networks
 from .problem import Problem, in_precision
+from .schedules import n_laid_out, n_observed
 from .stream import Stream
 from .trained import Trained, conclude
 
@@ -159,6 +160,8 @@ class Trainable(Protocol):
     def n_series(self) -> int: ...
     @property
     def batch(self) -> int: ...
+    @property
+    def length(self) -> int: ...
     def served(self, first_step: int, n_steps: int) -> tuple[Any, Int[np.ndarray, "restart step batch"]]: ...
     def setup(self) -> Any: ...
     def with_headroom(self, setup: Any, thetas: Float[np.ndarray, "restart parameter"]) -> Any: ...
@@ -189,16 +192,18 @@ def descend(problem: Trainable, began: float, *, folder: Path | None, resume: bo
         setup = setup.with_capacity(ledger.capacity)
     state, keys, learned = on_all(config, (state, keys, problem.learned()))
     before, identity = ledger.seconds, None if folder is None else problem.identity()
-    held, held_on_all = None, None
+    held, held_on_all = (None, 0), None
     per_epoch = max(problem.n_series // problem.batch, 1)
     while ledger.done < config.steps and not ledger.settled:
         n = min(config.round_steps, config.steps - ledger.done)
         block, rows = problem.served(ledger.done, n)
-        if block is not held:
-            held, held_on_all = block, on_all(config, block)
+        used = np.asarray(n_observed(config, ledger.done + jnp.arange(n), problem.length))
+        asked = (block, n_laid_out(config, int(used[-1]), problem.length))
+        if asked[0] is not held[0] or asked[1] != held[1]:
+            held, held_on_all = asked, on_all(config, block if asked[1] == problem.length else block.cut(asked[1]))
         factors = jnp.asarray([one.factor for one in ledger.pace], jnp.float32)
-        rows, first_step, factors = on_all(config, (rows, jnp.asarray(ledger.done), factors))
-        state, record = run_round(setup, state, learned, held_on_all, rows, keys, first_step, factors, per_epoch)
+        rows, used, first_step, factors = on_all(config, (rows, jnp.asarray(used), jnp.asarray(ledger.done), factors))
+        state, record = run_round(setup, state, learned, held_on_all, rows, used, keys, first_step, factors, per_epoch)
         thetas = np.asarray(_thetas(state.average[0]), np.float64)
         ledger.seconds = before + time.perf_counter() - began
         ledger.note(n, record, thetas, state.refused)
