@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from neuralmjp import InputError
-from neuralmjp.encoders import ODERNN, Encoded, GRUEncoder, Inputs, encoder, fused
+from neuralmjp.encoders import ODERNN, Encoded, GRUEncoder, Inputs, encoder, fused, kernels
 from neuralmjp.training.config import Config
 
 WIDTH, N_FEATURES, N_SERIES, LENGTH = 16, 3, 20, 4  # 20 series: padded to a whole number of rows
@@ -63,6 +63,32 @@ def test_value_and_gradient_are_those_of_the_scan(card, name):
     for one, other in zip(*map(jax.tree.leaves, both), strict=True):
         assert np.abs(other).max() > 0
         np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9 * np.abs(other).max())
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_rounding_what_products_read_changes_little(card, monkeypatch, name):
+    """As a card does it: sixteen bits ahead and back."""
+    one, found = made(name, True, jax.random.key(1)), []
+    for rounded in (False, True):
+        if rounded:
+            monkeypatch.setattr(kernels.Shapes, "read", lambda _, __, back: kernels.BACK if back else kernels.AHEAD)
+        found.append(jax.value_and_grad(objective)(one, some_inputs()))
+    for a, b in zip(*map(jax.tree.leaves, found), strict=True):
+        assert 0 < np.abs(a - b).max() < 2e-2 * np.abs(a).max()
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_its_program_can_be_made_for_a_card(monkeypatch, name):
+    """Forward and backward, restarts side by side; whether it is quick there is for benchmarks/recurrence.py to say."""
+    monkeypatch.setattr(encoder, "on_card", lambda: True)
+    with jax.enable_x64(False):
+        encoders = jax.vmap(partial(made, name, True))(jax.random.split(jax.random.key(1), 2))
+        single = jax.tree.map(lambda x: x if x.dtype == bool else x.astype(jnp.float32), (encoders, some_inputs()))
+        both = jax.jit(jax.vmap(jax.value_and_grad(objective), in_axes=(0, None)))
+        program = both.trace(*single).lower(lowering_platforms=("cuda",)).as_text()
+    assert program.count("custom_call @__gpu$xla.gpu.triton") == 2
+    assert "f16" in program
+    assert "bf16" in program
 
 
 def test_the_kernel_runs_on_a_card_alone(monkeypatch):

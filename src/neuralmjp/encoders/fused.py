@@ -54,7 +54,8 @@ def _run_forward(shapes, layers, prepared, spans, there):
 
 def _run_backward(shapes, kept, slopes):
     layers, before, notes, spans, there = kept
-    found = back(shapes, layers, before, notes, spans, there, *slopes)
+    rounded = back(shapes, layers, before, notes, spans, there, *slopes)
+    found = [one.astype(before.dtype) for one in rounded]
     *_, at_reset, at_update, _, at_candidate = found
     weights = _at_weights(shapes, before, notes, found)
     prepared = jnp.concatenate([at_reset, at_update, at_candidate], axis=-1)
@@ -66,7 +67,7 @@ _run.defvjp(_run_forward, _run_backward)
 
 def _at_weights(shapes: Shapes, before: Array, notes: list[Array], found: list[Array]) -> dict[str, Layer]:
     """The gradient of every layer: large products of what went in and the slopes at what came out."""
-    each, _ = by_evaluation(notes, shapes)
+    each, _ = by_evaluation([one.astype(before.dtype) for one in notes], shapes)
     slopes, (at_reset, at_update, at_asked, _) = by_evaluation(found, shapes)
     at_gates = jnp.concatenate([at_reset, at_update, at_asked], axis=-1)
     total = {"gates": (jnp.einsum("tri,tro->io", before, at_gates), at_gates.sum((0, 1)))}
