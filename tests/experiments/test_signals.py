@@ -7,21 +7,24 @@ import jax
 import numpy as np
 import pytest
 
-from neuralmjp import ExactMJP
+from neuralmjp import ExactMJP, InputError
 from neuralmjp.emissions import NeuralGaussian
 from neuralmjp.experiments import (
     adp,
     adp_published,
     brownian_folding,
+    classical,
     ion_channel,
     ion_channel_forecast,
     patch_clamp,
     two_mode,
 )
+from neuralmjp.experiments.classical import GMVAE, MSM, VAMPNETS
 from neuralmjp.experiments.state_methods import KOEHS_HERE, Runs, holds
 from neuralmjp.experiments.tables import AS_PUBLISHED, EXACT, TILTED
-from neuralmjp.mjp import Interval, simulate_states
+from neuralmjp.mjp import Interval, mfpt, simulate_states
 from neuralmjp.systems import IonChannel
+from neuralmjp.timeseries import TimeSeries
 
 SHORT = {"width": 8, "batch": 4, "steps": 2, "round_steps": 2, "dynamics": (8,)}
 NETWORKS = {"initial_hidden": (8,), "rates_hidden": (8,), "quadrature": 4}
@@ -196,6 +199,53 @@ def test_adp(run, tmp_path, monkeypatch, dihedrals):
     assert (tmp_path / "figures" / "adp-3-states.png").exists()
 
 
+def test_markov_models_of_the_same_dihedrals(run, tmp_path, monkeypatch, dihedrals):
+    """Two seeds each; of three states only those that the paper quotes for any number of them."""
+    monkeypatch.setitem(adp.SIZES, "quick", adp.Size(2, 1000, **SMALL))
+    words = ("--data", dihedrals, "--only", f"three states,{EXACT},{MSM},{GMVAE}", "--json", tmp_path / "a.json")
+    status, _, err = run("reproduce", "adp", *words)
+    assert (status, err) == (0, "")
+    tables = json.loads((tmp_path / "a.json").read_text())["tables"]
+    assert [list(by_method(one["rows"][0])) for one in tables] == [[EXACT, MSM]] * 3
+    law, scales, passage = (by_method(one["rows"][0]) for one in tables)
+    assert sum(law[MSM].values()) == pytest.approx(1.0)
+    assert scales[MSM]["first"] == pytest.approx(scales[EXACT]["first"], rel=0.5)
+    assert len(scales[MSM]) == 2
+    # A chain that looks every 20 ps misses a third of the visits, which last 25 ps; there are some four in all.
+    assert passage[EXACT][adp.INTO] < passage[MSM][adp.INTO] < passage[EXACT][adp.INTO] * 2.5
+
+
+def test_markov_models_of_folding(run, tmp_path, monkeypatch):
+    monkeypatch.setitem(brownian_folding.SIZES, "quick", brownian_folding.Size(2, 200, **SMALL))
+    words = ("--only", f"{MSM},{VAMPNETS}", "--json", tmp_path / "a.json")
+    status, _, err = run("reproduce", "brownian-folding", *words)
+    assert (status, err) == (0, "")
+    (shown,) = json.loads((tmp_path / "a.json").read_text())["tables"]
+    found = by_method(shown["rows"][0])
+    assert list(found)[-2:] == [MSM, VAMPNETS]
+    for method in (MSM, VAMPNETS):
+        assert found[method]["folded"] == pytest.approx(found["truth"]["folded"], abs=0.15)
+        assert found[method]["unfolding"] == pytest.approx(found["truth"]["unfolding"], rel=1.0)
+
+
+def test_methods_whose_packages_are_missing_are_left_out(monkeypatch):
+    """Unless they are asked for: then they say themselves what to install."""
+    monkeypatch.setattr(classical, "find_spec", lambda name: None if name == "deeptime" else object())
+    assert classical.installed(adp.METHODS, None) == (AS_PUBLISHED, TILTED, EXACT, GMVAE)
+    assert classical.installed((EXACT, MSM), ["six states", MSM]) == (EXACT, MSM)
+
+
+def test_a_chain_is_passed_through_as_it_was_seen():
+    """Its passage times are those of its own jumps, one look a lag."""
+    times = np.arange(2000.0)
+    states = simulate_states([[0, 0.05], [0.1, 0]], times[None], initial=[0.5, 0.5], key=jax.random.key(0))[0]
+    data = TimeSeries.from_arrays(times, np.random.default_rng(0).normal(np.asarray(states), 0.1))
+    (chain,) = classical.by_chains(MSM, 2, [data], [0], lambda *_: None, lag=4.0, cells=10).models
+    np.testing.assert_allclose(mfpt(classical.jumps_of(chain)), chain.mfpt, rtol=1e-9)
+    with pytest.raises(InputError, match="a lag is a time above 0"):
+        classical.by_chains(GMVAE, 2, [data], [0], lambda *_: None, lag=-1.0)
+
+
 def test_alanine_dipeptide_needs_its_data(run):
     status, _, err = run("reproduce", "adp")
     assert status == 2
@@ -213,7 +263,7 @@ def test_truth_is_what_the_paper_inferred():
         np.testing.assert_allclose(passages, ion_channel.FIRST_PASSAGES[row]["published"], atol=0.0015)
 
 
-ROWS = {"two-mode": 3 + 4, "brownian-folding": 4, "ion-channel": 2 + 4}  # and methods
+ROWS = {"two-mode": 3 + 4, "brownian-folding": 6, "ion-channel": 2 + 4}  # and methods
 
 
 def test_rows_that_nobody_knows(run):

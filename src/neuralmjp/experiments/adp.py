@@ -15,6 +15,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from .. import io, mjp
+from ..baselines.chain import MarkovChain
 from ..errors import InputError
 from ..estimators import ExactMJP, NeuralMJP
 from ..fitted import FittedMJP
@@ -33,9 +34,10 @@ from .adp_published import (
     STATES,
     TIMES,
 )
+from .classical import GMVAE, MSM, VAMPNETS, by_chains, estimate, installed, jumps_of
 from .published_training import FULL_EMISSION, trained_as_published
 from .runs import Told, chosen, how_long, reported, several, size_of
-from .state_methods import Runs, by_networks, over_data
+from .state_methods import Runs, by_networks, over_data, probabilities
 from .tables import AS_PUBLISHED, EXACT, TILTED, Line, Number, Progress, Report, ResultTable, Row, noted
 
 if TYPE_CHECKING:
@@ -43,7 +45,11 @@ if TYPE_CHECKING:
 
 ROWS = {"six states": 6, "three states": 3, "two states": 2}
 SIX = "six states"
-METHODS = (AS_PUBLISHED, TILTED, EXACT)
+METHODS = (AS_PUBLISHED, TILTED, EXACT, MSM, VAMPNETS, GMVAE)
+OF_SIX = (VAMPNETS, GMVAE)  # as published
+LAG = 20.0  # ps, of Markov models
+CHAINS = "what is faster than that it cannot tell"
+Model = FittedMJP | MarkovChain
 TO_NS = 1e-3  # the trajectories are in ps
 VISITED_FRAMES = 20.0  # a state that explains fewer is none
 
@@ -84,17 +90,21 @@ def run(
     """
     began, size = time.perf_counter(), size_of(SIZES, preset)
     rows, methods = chosen(tuple(ROWS), METHODS, only)
+    methods = installed(methods, only)
     angles = required(data, size.n_frames)
     runs = size.n_runs if n_runs is None else n_runs
-    told = Told(progress, n_fits=len(methods) * len(rows))
-    found = {row: by_all(ROWS[row], angles, size, preset, runs, seed, told, row, methods) for row in rows}
+    told = Told(progress, n_fits=sum(len(able(row, methods)) for row in rows))
+    found = {row: by_all(ROWS[row], angles, size, preset, runs, seed, told, row, able(row, methods)) for row in rows}
     kernels = "von Mises kernels on the torus, shared by all states"
     note = noted(
         methods,
-        f"{several(runs)} of the neural engine",
+        f"{several(runs)}, but for the exact limit",
         (AS_PUBLISHED, f"Gaussians with full covariance in the sines and cosines, {how_long(size.paper)}"),
         (TILTED, kernels),
         (EXACT, f"{kernels}, one fit, its start is not random"),
+        (MSM, f"150 cells by k-means, lag {LAG:g} ps, {CHAINS}"),
+        (VAMPNETS, f"lag {LAG:g} ps, the network trained at a tenth of it, {CHAINS}"),
+        (GMVAE, f"as many clusters as states, lag {LAG:g} ps, {CHAINS}"),
     )
     # Found once for each model, by identity: it takes a pass over all frames.
     positive = {
@@ -113,7 +123,7 @@ def run(
     if SIX in found:
         six = found[SIX]
         tables += [
-            matrix_table("Rates of the six-state model (per ns)", RATES, rates_of, 2, six, note),
+            matrix_table("Rates of the six-state model (per ns)", RATES, rates_of, 2, processes(six), note),
             matrix_table("Mean first-passage times of the six-state model (ns)", PASSAGES, passages_of, 3, six, note),
             stability_table(six, positive),
         ]
@@ -151,25 +161,42 @@ def by_all(
     paper = neural(emission=FULL_EMISSION, posterior="paper", changes=trained_as_published("adp", size.paper))
     tilted = neural(emission="torus", prior="reversible", changes=size.tilted)
     exact = ExactMJP(n_states, emission="torus", prior="reversible", seed=seed)
+
+    def chains(method: str) -> Runs:
+        seeds, progress = range(seed, seed + runs), told.next(f"{row}, {method}")
+        return by_chains(method, n_states, [angles] * runs, seeds, progress, angles=True, lag=LAG)
+
     ways: dict[str, Callable[[], Runs]] = {
         AS_PUBLISHED: lambda: by_networks(paper, sine_cosine(angles), told.next(f"{row}, {AS_PUBLISHED}")),
         TILTED: lambda: by_networks(tilted, angles, told.next(f"{row}, {TILTED}")),
         EXACT: lambda: over_data(exact, [angles], lambda _: told.next(f"{row}, {EXACT}")),
+        **{method: partial(chains, method) for method in (MSM, VAMPNETS, GMVAE)},
     }
     return {method: ways[method]() for method in methods}
 
 
-def law_of(fitted: FittedMJP) -> list[float]:
-    return np.sort(fitted.stationary_distribution.mean)[::-1].tolist()
+def able(row: str, methods: Sequence[str]) -> tuple[str, ...]:
+    """Methods for a row: those that the paper quotes for six states alone are for six states."""
+    return tuple(method for method in methods if row == SIX or method not in OF_SIX)
 
 
-def scales_of(fitted: FittedMJP) -> list[float]:
-    return (TO_NS * np.sort(fitted.timescales.mean)[::-1]).tolist()
+def processes(methods: dict[str, Runs]) -> dict[str, Runs]:
+    """Without chains, whose states mix within the lag: they have no rates."""
+    return {name: runs for name, runs in methods.items() if isinstance(runs.models[0], FittedMJP)}
 
 
-def by_law(fitted: FittedMJP) -> Int[np.ndarray, "state"]:
+def law_of(fitted: Model) -> list[float]:
+    return np.sort(estimate(fitted.stationary_distribution))[::-1].tolist()
+
+
+def scales_of(fitted: Model) -> list[float]:
+    """As many as states can show: the cells of a Markov state model have more."""
+    return (TO_NS * np.sort(estimate(fitted.timescales))[::-1][: fitted.n_states - 1]).tolist()
+
+
+def by_law(fitted: Model) -> Int[np.ndarray, "state"]:
     """The states, most populated first."""
-    return np.argsort(-fitted.stationary_distribution.mean)
+    return np.argsort(-estimate(fitted.stationary_distribution))
 
 
 def rates_of(fitted: FittedMJP) -> Float[np.ndarray, "state state"]:
@@ -177,27 +204,28 @@ def rates_of(fitted: FittedMJP) -> Float[np.ndarray, "state state"]:
     return fitted.rates[np.ix_(order, order)] / TO_NS
 
 
-def passages_of(fitted: FittedMJP) -> Float[np.ndarray, "state state"]:
+def passages_of(fitted: Model) -> Float[np.ndarray, "state state"]:
     order = by_law(fitted)
-    return TO_NS * np.asarray(fitted.mfpt.mean)[np.ix_(order, order)]
+    return TO_NS * estimate(fitted.mfpt)[np.ix_(order, order)]
 
 
-def of_positive_phi(angles: TimeSeries, fitted: FittedMJP) -> Int[np.ndarray, "some"]:
+def of_positive_phi(angles: TimeSeries, fitted: Model) -> Int[np.ndarray, "some"]:
     """States that lie there with more than half of their weight."""
     phi = angles.values[:, 0]
-    weight = fitted.predict_proba(angles if fitted.emission.name == "torus" else sine_cosine(angles))
+    reads_angles = isinstance(fitted, MarkovChain) or fitted.emission.name == "torus"
+    weight = probabilities(fitted, angles if reads_angles else sine_cosine(angles))
     total = weight.sum(0)
     share = weight[(phi > 0) & (phi < np.deg2rad(120))].sum(0) / np.maximum(total, 1e-300)
     return np.flatnonzero((share > 0.5) & (total > VISITED_FRAMES))
 
 
-def into_positive_phi(by_model: dict[int, Int[np.ndarray, "some"]], fitted: FittedMJP) -> list[float]:
+def into_positive_phi(by_model: dict[int, Int[np.ndarray, "some"]], fitted: Model) -> list[float]:
     """From the states of negative phi, weighted by their law, into those of positive phi; NaN if there are none."""
     positive = by_model[id(fitted)]
     others = np.setdiff1d(np.arange(fitted.n_states), positive)
     if not positive.size or not others.size:
         return [float("nan")]
-    times = mjp.mfpt(fitted.rates, source=others.tolist(), target=positive.tolist())
+    times = mjp.mfpt(jumps_of(fitted), source=others.tolist(), target=positive.tolist())
     return [TO_NS * float(np.asarray(times))]
 
 
@@ -234,7 +262,7 @@ def matrix_table(
 def stability_table(methods: dict[str, Runs], positive: dict[int, Int[np.ndarray, "some"]]) -> ResultTable:
     """Every run, and whether the two states of positive phi are apart in it."""
 
-    def line(k: int, fitted: FittedMJP) -> Line:
+    def line(k: int, fitted: Model) -> Line:
         numbers = {name: Number(x, None, 4) for name, x in zip(SCALES, scales_of(fitted), strict=True)}
         apart = len(positive[id(fitted)]) > 1
         return Line(str(k), numbers | {APART: Number(float(apart), None, 0)})

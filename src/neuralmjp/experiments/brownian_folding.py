@@ -10,12 +10,14 @@ from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import Any
 
+from ..baselines.chain import MarkovChain
 from ..emissions import GaussianMixture
 from ..estimators import ExactMJP, NeuralMJP
 from ..fitted import FittedMJP
 from ..preprocess import thinned
 from ..systems import BrownianFolding
 from ..training.config import Preset
+from .classical import MSM, VAMPNETS, by_chains, estimate, installed
 from .published_training import EMISSION, trained_as_published
 from .runs import Told, chosen_rows, how_long, reported, several, size_of
 from .state_methods import Runs, by_networks, lost, over_data
@@ -25,6 +27,8 @@ LAW, RATES = ("folded", "unfolded"), ("unfolding", "folding")
 COLUMNS = (*LAW, *RATES)
 DECIMALS = (3, 3, 4, 4)
 MARDT, PLAIN = "Mardt 2018", "exact (Gaussian)"
+METHODS = (AS_PUBLISHED, TILTED, PLAIN, EXACT, MSM, VAMPNETS)
+LAG_WORDS = "lag a tenth of a series"  # their default here
 THIN = 5  # steps between observations that are kept: closer ones see how the chain recrosses the barrier
 
 
@@ -56,9 +60,9 @@ AS_PRINTED = (
 )
 
 
-def told_of(fitted: FittedMJP) -> list[float]:
+def told_of(fitted: FittedMJP | MarkovChain) -> list[float]:
     """Stationary law and rates, the folded state first: it is visited more."""
-    law = fitted.stationary_distribution.mean
+    law = estimate(fitted.stationary_distribution)
     folded = int(law.argmax())
     out, back = fitted.rates[folded, 1 - folded], fitted.rates[1 - folded, folded]
     return [float(law[folded]), float(law[1 - folded]), float(out), float(back)]
@@ -81,8 +85,9 @@ def run(
     """
     began, size = time.perf_counter(), size_of(SIZES, preset)
     runs = size.n_data if n_runs is None else n_runs
-    methods = chosen_rows((AS_PUBLISHED, TILTED, PLAIN, EXACT), only)
-    told = Told(progress, n_fits=sum(1 if method == AS_PUBLISHED else runs for method in methods))
+    methods = installed(chosen_rows(METHODS, only), only)
+    at_once = (AS_PUBLISHED, MSM, VAMPNETS)
+    told = Told(progress, n_fits=sum(1 if method in at_once else runs for method in methods))
     whole = [BrownianFolding().simulate(size.n_series, seed=seed + k).data for k in range(runs)]
     apart = [thinned(data, THIN) for data in whole]
     mixed = GaussianMixture()
@@ -99,6 +104,9 @@ def run(
     for method in methods:
         if method == AS_PUBLISHED:
             found[method] = by_networks(published, whole[0], told.next(method))
+            continue
+        if method in (MSM, VAMPNETS):
+            found[method] = by_chains(method, 2, whole, range(seed, seed + runs), told.next(method))
             continue
         estimator, data = chosen[method]
         found[method] = over_data(estimator, data, lambda k, method=method: told.next(f"{method}, {k + 1} of {runs}"))
@@ -124,6 +132,8 @@ def run(
             (TILTED, apart_words),
             (PLAIN, "a Gaussian per state, every step"),
             (EXACT, apart_words),
+            (MSM, f"150 cells by k-means, {LAG_WORDS}"),
+            (VAMPNETS, LAG_WORDS),
             lost(found),
         ),
     )

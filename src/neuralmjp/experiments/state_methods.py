@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from ..baselines.chain import MarkovChain
 from ..baselines.koehs import KoehsFit, fit_koehs
 from ..estimators import ExactMJP, NeuralMJP
 from ..fitted import FittedMJP
@@ -26,7 +27,7 @@ Told = Callable[[Any], Sequence[float]]  # the numbers of a row, from a fitted m
 class Runs:
     """One method: a fitted model per run, what they took together, and how the best ended."""
 
-    models: tuple[Any, ...]  # FittedMJP, or what a baseline returns: it has rates
+    models: tuple[Any, ...]  # FittedMJP, or what a baseline returns
     seconds: float
     message: str
     data: tuple[TimeSeries, ...] = ()  # that each was fitted to
@@ -70,9 +71,9 @@ def by_koehs(data: Sequence[TimeSeries], n_states: int, progress: Callable[[int]
     return Runs(models, sum(one.seconds for one in models), models[-1].message, tuple(data))
 
 
-def probabilities(fitted: FittedMJP | KoehsFit, data: TimeSeries) -> Float[np.ndarray, "row state"]:
+def probabilities(fitted: FittedMJP | KoehsFit | MarkovChain, data: TimeSeries) -> Float[np.ndarray, "row state"]:
     """Of the states, at every observation."""
-    return fitted.probabilities(data) if isinstance(fitted, KoehsFit) else fitted.predict_proba(data)
+    return fitted.predict_proba(data) if isinstance(fitted, FittedMJP) else fitted.probabilities(data)
 
 
 @in_double_precision
