@@ -56,7 +56,7 @@ def compiled(encoders: Encoder, inputs: Inputs) -> Any:
     if jax.default_backend() == "gpu":
         return both.lower(encoders, inputs).compile()
     interpreted = partial(fused.fused_scan, interpreted=True)
-    with patch.object(encoder, "on_card", lambda: True), patch.object(fused, "fused_scan", interpreted):
+    with patch.object(encoder, "on_card", lambda _: True), patch.object(fused, "fused_scan", interpreted):
         return both.lower(encoders, inputs).compile()
 
 

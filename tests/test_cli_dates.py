@@ -78,6 +78,18 @@ def test_forecast_to_a_date(run, visits, fitted, until):
     assert until in ended.out
 
 
+def test_who_is_seen_later_is_left_out(run, visits, fitted):
+    ends = pd.to_datetime(visits["date"]).groupby(visits["person"]).max()
+    until = ends.sort_values().iloc[10] + pd.Timedelta(days=1)
+    ended = run("predict", fitted, "visits.csv", "--until", until.date().isoformat(), "--out", "ahead.csv")
+    assert ended.status == 0, ended.err
+    gone = int((ends >= until).sum())
+    assert f"{gone} of 30 series are left out: they go on to that time, as" in ended.out
+    found = pd.read_csv("ahead.csv")
+    assert set(found["series"]) == set(ends.index[ends < until])
+    assert "Forecast at the end: chance of each ill" in ended.out
+
+
 def test_forecast_by_steps(run, visits, fitted):
     assert run("predict", fitted, "visits.csv", "--steps", 1, "--samples", 50, "--out", "ahead.csv").status == 0
     found = pd.read_csv("ahead.csv", parse_dates=["time"]).set_index("series")["time"]
@@ -88,19 +100,29 @@ def test_forecast_by_steps(run, visits, fitted):
 
 def test_dates_that_are_refused(run, visits, fitted):
     predict = ("predict", fitted, "visits.csv", "--until")
-    assert_refused(run(*predict, "2020-01-01"), "--until 2020-01-01 is not after the last observation of series 'p")
+    assert_refused(run(*predict, "2019-06-01"), "--until 2019-06-01 is not after the last observation of series 'p")
     assert_refused(run(*predict, "soon"), "'soon' is no date such as 2024-01-31")
+    assert_refused(
+        run(*predict, "2030"), "--until 2030 is a number of years since", "the year is meant, write 2030-01-01"
+    )
     assert_refused(run(*predict, "20300101"), "years since 2019-05-13, and leads beyond the year 9999; a date")
     assert_refused(run(*predict, "2030-01-01T00:00Z"), "names a zone, but the dates in the data name none")
 
 
-def test_no_date_where_the_data_have_none(run, visits):
+def test_no_date_where_the_data_have_none(run, visits, tmp_path):
     visits.assign(date=visits.groupby("person").cumcount()).to_csv("numbers.csv", index=False)
     assert run("fit", "numbers.csv", *FIT, "--out", "run").status == 0
     assert_refused(run("predict", "run", "numbers.csv", "--until", "2030-01-01"), "the data have no dates")
     ended = run("decode", "run", "visits.csv", "--out", "path.csv")
     assert_refused(ended, "visits.csv: holds dates, but the model counts time in 'time unit'", "--time-unit")
     assert run("decode", "run", "visits.csv", "--time-unit", "months", "--out", "path.csv").status == 0
+    (tmp_path / "parts").mkdir()
+    read("visits.csv", series="person", time="date", values="ill").to_frame().to_parquet(
+        tmp_path / "parts" / "a.parquet"
+    )
+    columns = ("--series", "series", "--time", "time")
+    assert_refused(run("report", "run", "parts", *columns), "parts: holds dates, but the model counts time in 'time")
+    assert run("report", "run", "parts", *columns, "--time-unit", "months").status == 0
 
 
 def test_zones(run, tmp_path):

@@ -1,6 +1,7 @@
 """`neuralmjp fit` and `decode`: what they print, what they write, and one line for what cannot be done."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -95,6 +96,8 @@ def test_panel_options(run, tmp_path):
         (("--states", 3, "--emission", "cauchy"), "no emission 'cauchy'"),
         (("--states", 3, "--prior", "nowhere"), "--prior is free, reversible"),
         (("--states", 3, "--prior", "missing.csv"), "cannot read the mask missing.csv"),
+        (("--states", 2, "--prior", "named.csv"), "without header or row names; row 1, column 1 holds ''"),
+        (("--states", 2, "--prior", "ragged.csv"), "row names; the number of columns changed from 2 to 1 at row 2"),
         (("--states", 1), "at least 2 states"),
         (("--states", 3, "--censored", "9:1"), "--censored takes CODE=STATE,STATE"),
         (("--states", 3, "--emission", "poisson"), "counts must be whole numbers"),
@@ -102,7 +105,10 @@ def test_panel_options(run, tmp_path):
         (("--states", 3, "--engine", "magic"), "magic"),
     ],
 )
-def test_one_line_for_what_cannot_be_done(run, channel, options, words):
+def test_one_line_for_what_cannot_be_done(run, channel, tmp_path, monkeypatch, options, words):
+    monkeypatch.chdir(tmp_path)
+    Path("named.csv").write_text(",a,b\na,0,1\nb,1,0\n")
+    Path("ragged.csv").write_text("0,1\n1\n")
     status, _, err = run("fit", channel[0], *options)
     assert status == 2
     assert err.count("\n") == 1

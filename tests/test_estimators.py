@@ -58,6 +58,8 @@ class TestChoices:
         ({"n_states": 2, "emission": "gauss"}, LEVELS, "no emission 'gauss'; there are categorical, gaussian"),
         ({"n_states": 2, "emission": "poisson"}, LEVELS, "counts must be whole numbers from 0"),
         ({"n_states": 2, "prior": "slow"}, LEVELS, "no rate model 'slow'; there are free, reversible, or a system"),
+        ({"n_states": 2, "prior": "lotka-volterra"}, LEVELS, "is a reaction network: .* fit it by NetworkMJP"),
+        ({"n_states": 5, "prior": "flashing-ratchet"}, LEVELS, "the rate model has 6 states, but 5 are asked for"),
         ({"n_states": 2, "prior": FreeRates(3)}, LEVELS, "the rate model has 3 states, but 2 are asked for"),
         ({"n_states": 2, "prior": TwoMode()}, LEVELS, "two-mode has too many states"),
         ({"n_states": 5, "prior": FlashingRatchet()}, LEVELS, "the rate model has 6 states, but 5 are asked for"),

@@ -12,6 +12,7 @@ from neuralmjp import FittedNetwork, InputError, NetworkMJP, TimeSeries
 from neuralmjp.exact.lattice_decode import reading_law
 from neuralmjp.exact.lattice_fit import located
 from neuralmjp.exact.lattice_report import lattice_information
+from neuralmjp.exact.lattice_start import check_readable
 from neuralmjp.fitted_network_files import summary
 from neuralmjp.systems import Reaction, lotka_volterra, parse_network, sir, sparse_generator, telegraph
 
@@ -221,6 +222,64 @@ def test_bad_data(network, data):
     whole = TimeSeries.from_arrays([[0.0, 1.0, 2.0]], [[5.0, 4.0, 6.0]])
     with pytest.raises(InputError, match="series '0', time 2: this observation cannot happen under the network"):
         NetworkMJP(deaths).fit(whole)
+
+
+@pytest.fixture(scope="module")
+def crowded() -> TimeSeries:
+    """Of a network whose box is larger: prey from 150 on."""
+    larger = replace(lotka_volterra(), largest=(300, 300), start=((150, 200), (5, 30)))
+    return larger.simulate(10, 20, seed=1).data
+
+
+class TestTheBox:
+    """Readings beyond the box are noise, or too much for it."""
+
+    @pytest.mark.parametrize("engine", ["auto", "exact", "neural", "meanfield"])
+    def test_far_beyond(self, crowded, engine):
+        message = (
+            r"prey reads \d.*, but its box ends at 59: enlarge the box, in a network file by 'box prey \d+', in Python"
+        )
+        with pytest.raises(InputError, match=message):
+            NetworkMJP(lotka_volterra(), engine=engine).fit(crowded)
+
+    def test_the_advice_holds(self, crowded):
+        most = np.ceil(crowded.values.max(0)).astype(int)
+        with pytest.raises(InputError, match=rf"replace\(network, largest=\({most[0]}, 59\)\); if it is noise, say"):
+            NetworkMJP(lotka_volterra()).choose(crowded)
+        enlarged = replace(lotka_volterra(), largest=tuple(most.tolist()))
+        check_readable(*NetworkMJP(enlarged).observed(crowded), enlarged.box)
+
+    @pytest.mark.parametrize(("noise_scale", "reading"), [(None, 34.0), (1.0, 35.5), (3.0, 47.0)])
+    def test_a_little_beyond(self, network, data, noise_scale, reading):
+        NetworkMJP(network, noise_scale=noise_scale).choose(with_value(data, 3, reading))
+
+    @pytest.mark.parametrize(("noise_scale", "reading"), [(None, 60.0), (1.0, 36.5), (3.0, 49.0)])
+    def test_more_than_noise(self, network, data, noise_scale, reading):
+        """Six standard deviations where it is known; else what steps between neighbours bear, half the box at most."""
+        with pytest.raises(InputError, match="its box ends at 30: enlarge the box"):
+            NetworkMJP(network, noise_scale=noise_scale).choose(with_value(data, 3, reading))
+
+    @pytest.mark.parametrize("noise", ["gaussian 8", "two-sided-exponential 5"])
+    def test_strong_noise(self, noise):
+        """That is shown below zero as well; 1e-6 of all seeds fail."""
+        network = parse_network(BIRTHS + f"\nnoise {noise}")
+        NetworkMJP(network).choose(network.simulate(30, 30, seed=3).data)
+
+    def test_readings_of_sums(self, network):
+        two = parse_network("A -> B @ f = 1\nB -> A @ b = 1\nbox A 5\nbox B 5\nstart A 5\nstart B 0\nseen A+B")
+        data = TimeSeries.from_arrays([0.0, 1.0, 2.0], [5.0, 6.0, 80.0], value_names=["A+B"])
+        with pytest.raises(InputError, match=r"A\+B reads 80.* ends at 10: .* by 'box A 80', 'box B 80', in Python"):
+            NetworkMJP(two).choose(data)
+
+
+def test_one_line_of_a_fit(fitted):
+    said = repr(fitted)
+    assert "\n" not in said
+    assert len(said) < 200
+    assert said.startswith("FittedNetwork(reaction-network, birth ")
+    assert f"300 observations, log-likelihood {fitted.log_likelihood:.2f}, converged)" in said
+    large = replace(fitted, log_likelihood=None, elbo=-12.5, engine="neural")
+    assert "neural engine, 300 observations, bound -12.50" in repr(large)
 
 
 def test_later_times_are_checked(fitted, data):

@@ -25,6 +25,7 @@ INSTALLED = metadata.packages_distributions()
 LAYERS = {
     "errors": set(),
     "units": {"errors"},
+    "arguments": {"errors"},
     "_version": set(),
     "whole_files": set(),
     "digests": {"timeseries"},
@@ -64,7 +65,7 @@ MODEL = {"errors", "checks", "mjp", "timeseries", "priors", "emissions"}
 LAYERS |= {
     # fitted: what a bootstrap fits again; systems: networks
     "exact": MODEL | ENSEMBLE | {"exact", "fitted", "systems"},
-    "fitted": MODEL | {"naming", "exact", "fitted_files"},
+    "fitted": MODEL | {"naming", "exact", "fitted_files", "systems"},  # systems: what comes of a seed
     "fitted_files": MODEL | {"exact", "fitted", "_version", "npz_files", "shapes", "whole_files"},
     "fitted_network": MODEL | {"systems", "exact", "fitted_network_files"},
     "fitted_network_files": MODEL | {"systems", "fitted_files", "fitted_network", "shapes"},
@@ -81,6 +82,8 @@ LAYERS["experiments"] |= {"experiments"}
 LAYERS["comparison"] = LAYERS["estimators"] - {"exact"} | {"fitted_files", "io", "preprocess", "comparison"} | ENSEMBLE
 LAYERS["report"] = MODEL | {"_version", "fitted", "fitted_files", "io", "plots", "training", "report"}
 LAYERS["report"] |= {"exact", "fitted_network", "fitted_network_files"}
+GROUND = {"errors", "units", "arguments"}  # who may complain may also say units and check arguments
+LAYERS |= {name: allowed | GROUND for name, allowed in LAYERS.items() if "errors" in allowed and name not in GROUND}
 NEURAL = ("encoders", "posteriors", "training", "objective", "priors.generator")
 
 

@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from neuralmjp import ExactMJP, FittedMJP, TimeSeries
-from neuralmjp.emissions import Gaussian, Measured, Observations
+from neuralmjp.emissions import Gaussian, Measured, Observations, SharedGaussian
 from neuralmjp.emissions.clipped import Clipped, rails_of
 from neuralmjp.errors import InputError
 from neuralmjp.exact.evidence import Panel, Scaling, make_evidence
@@ -150,6 +150,20 @@ def test_a_clipped_recording(clipped, tmp_path):
     assert found.simulate(data.times[None, :500], seed=0).values.max() == pytest.approx(1.05)
 
 
+def test_a_clipped_recording_with_one_noise(clipped, tmp_path):
+    """The same measure of the same values, so that the two can be compared: here one parameter more says nothing."""
+    data, _ = clipped
+    own, shared = ExactMJP(2).fit(data), ExactMJP(2, "gaussian-shared").fit(data)
+    assert any("clipped" in word for word in shared.warnings)
+    assert off(shared).max() < 1.5
+    np.testing.assert_allclose(np.exp(np.asarray(shared.parameters.emission["shared_log_sd"])), 0.2, rtol=0.1)
+    assert 0 <= own.log_likelihood - shared.log_likelihood < 6  # chi-square: 12, once in 2000
+    shared.save(tmp_path / "run")
+    again = FittedMJP.load(tmp_path / "run")
+    assert again.emission == shared.emission
+    assert again.score(data) == pytest.approx(shared.score(data))
+
+
 def test_density_of_clipped_values():
     emission = Clipped((-1.0,), (1.5,))
     params = {"mean": np.array([[0.0], [1.0]]), "log_sd": np.log([[0.5], [0.7]])}
@@ -163,13 +177,14 @@ def test_density_of_clipped_values():
     np.testing.assert_allclose(logs, expected, rtol=1e-9)
 
 
-def test_the_m_step_of_clipped_values_never_does_harm():
+@pytest.mark.parametrize("base", [Gaussian(), SharedGaussian()])
+def test_the_m_step_of_clipped_values_never_does_harm(base):
     rng = np.random.default_rng(0)
     values = jnp.asarray(np.clip(rng.normal(0.4, 1.0, (200, 1)), -1.0, 1.0))
     nothing = jnp.zeros((200, 1))
     seen = Observations(values, None, nothing, nothing > 0, nothing[:, 0])
     weights = jnp.asarray(rng.dirichlet([1, 1], 200))
-    emission = Clipped((-1.0,), (1.0,))
+    emission = Clipped((-1.0,), (1.0,), base)
     params = {**emission.start(np.asarray(values), 2, None)}
     heights = []
     for _ in range(15):
@@ -180,7 +195,7 @@ def test_the_m_step_of_clipped_values_never_does_harm():
     for _ in range(200):
         whole = emission.maximised(whole, seen, jnp.ones((200, 2)) / 2)
     assert float(whole["mean"][0, 0]) == pytest.approx(0.4, abs=0.15)
-    assert float(jnp.exp(whole["log_sd"])[0, 0]) == pytest.approx(1.0, abs=0.2)
+    assert float(jnp.exp(base.log_sd(whole)).ravel()[0]) == pytest.approx(1.0, abs=0.2)
 
 
 def test_likelihood_and_slowness_are_both_told():

@@ -34,6 +34,7 @@ def test_numbers_unless_named(fitted):
     assert fitted.state_names == ("0", "1", "2")
     named = fitted.named(*NAMES)
     assert named.state_names == NAMES
+    assert fitted.named(list(NAMES)).state_names == fitted.named(NAMES).state_names == NAMES
     assert named.arrow(0, 2) == "well → dead <for ever>"
     np.testing.assert_array_equal(named.rates, fitted.rates)
 

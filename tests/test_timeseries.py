@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from neuralmjp.checks import ObservationError, require_series
 from neuralmjp.errors import InputError
+from neuralmjp.io import read
 from neuralmjp.timeseries import TimeSeries
 from ragged import hold_same_rows, ragged, rows, series_of
 
@@ -229,7 +230,7 @@ class TestParts:
         data = make()
         kept = [one for one in data if np.any(one.mask.any(axis=1) & (one.times >= start) & (one.times < stop))]
         if not kept:
-            with pytest.raises(InputError, match="no value lies between times"):
+            with pytest.raises(InputError, match=r"no value lies between time .* and time"):
                 data.between(start, stop)
             return
         part = data.between(start, stop)
@@ -364,6 +365,9 @@ class TestFrames:
     def test_round_trip(self, make):
         data = make()
         assert TimeSeries.from_frame(data.to_frame()).equals(data)
+        assert read(data.to_frame()).equals(data)
+        with pytest.raises(InputError, match="data frame: a table in memory has no use for --rate; leave it out"):
+            read(data.to_frame(), rate=2.0)
 
     def test_numbers_as_names_and_integer_columns(self):
         frame = pd.DataFrame({"id": [2.0, 2.0, 1.0], 0: [0, 1, 0], "n": [1, 2, 3], "note": ["a", "b", "c"]})

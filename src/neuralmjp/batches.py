@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Bool, Float64, Int64
 
+from .arguments import require_seed
 from .errors import InputError
 
 if TYPE_CHECKING:
@@ -53,6 +54,8 @@ def plan_batches(
     """The batches of `TimeSeries.batches`."""
     if size < 1:
         raise InputError(f"a batch needs at least one series, not {size}")
+    if seed is not None:
+        require_seed(seed)
     rng = None if seed is None else np.random.default_rng(seed)
     order = np.arange(len(data)) if rng is None else rng.permutation(len(data))
     padded = padded_lengths(data.lengths, lengths)[order]

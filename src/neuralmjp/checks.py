@@ -97,7 +97,10 @@ def check_observations(data: "TimeSeries") -> None:
     def shown(time: float, form: str = "") -> str:
         if data.origin is None or not np.isfinite(time):
             return f"time {time:{form}}"
-        return date_of(time, data.origin, data.time_unit)
+        try:
+            return date_of(time, data.origin, data.time_unit)
+        except InputError:  # beyond the calendar
+            return f"time {time:{form}}"
 
     def fail(observation: int, what: str, column: int | Literal["time"] | None, order: bool = False) -> NoReturn:
         series = int(np.searchsorted(offsets, observation, side="right")) - 1

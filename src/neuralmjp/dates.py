@@ -1,10 +1,11 @@
 """Dates as times since an origin: whole microseconds since 1970 in between, which no float could hold."""
 
+import re
 from collections.abc import Sequence
 from datetime import UTC, date, datetime
 
 import numpy as np
-from jaxtyping import Float64, Int64
+from jaxtyping import Bool, Float64, Int64
 
 from .errors import InputError
 from .units import converted, length
@@ -13,6 +14,8 @@ MISSING = np.iinfo(np.int64).min  # instead of a date; NumPy's NaT
 FIRST, LAST = (int(np.datetime64(date, "us").astype(np.int64)) for date in ("0001-01-01", "9999-12-31T23:59:59.999999"))
 DAY, SECOND = 86400 * 10**6, 10**6
 _GRAINS = {"days": DAY, "h": 3600 * SECOND, "min": 60 * SECOND}
+_TOO_FINE = re.compile(r"[.,]\d{6}0*[1-9]")
+_ROUNDINGS = 8  # of a number on its way between two units
 _EXACT = 1 << 50  # microseconds, some 35 years: times in any unit are told from their neighbours up to here
 
 
@@ -25,6 +28,8 @@ def text_of(when: Date) -> str:
     >>> text_of(date(2024, 1, 31)), text_of(np.datetime64("2024-01-31T12:30"))
     ('2024-01-31', '2024-01-31T12:30')
     """
+    if not isinstance(when, Date):
+        raise InputError(f"{when!r} is no date such as '2024-01-31' or '2024-01-31T12:30'")
     return when if isinstance(when, str) else str(when) if isinstance(when, np.datetime64) else when.isoformat()
 
 
@@ -34,6 +39,8 @@ def moment(text: str) -> tuple[int, bool]:
     >>> moment("1970-01-02"), moment("1970-01-01T01:00:00+01:00")
     ((86400000000, False), (0, True))
     """
+    if _TOO_FINE.search(text):
+        raise InputError(f"{text!r} is finer than a microsecond: round it")
     try:
         found = datetime.fromisoformat(text.strip())
         zoned = found.tzinfo is not None
@@ -74,8 +81,30 @@ def moments_of(times: Float64[np.ndarray, " time"], origin: str, unit: str) -> I
     longest = np.abs(since).max(initial=0.0)
     if longest > LAST - start:
         raise InputError(f"times that count from {origin} lead beyond the year 9999, where there are no dates")
-    step = 1 if longest < _EXACT else 1000
-    return start + step * np.rint(since / step).astype(np.int64)
+    found = start + np.rint(since).astype(np.int64)
+    return found if longest < _EXACT else (found + 500) // 1000 * 1000
+
+
+def recounted(
+    times: Float64[np.ndarray, " time"], origin: str | None, unit: str, start: str | None, other: str
+) -> Float64[np.ndarray, " time"]:
+    """Times since one date as times since another (or times without dates), in another unit.
+
+    What stands on a microsecond is counted from there, as if it had been read so: a date is the same number by
+    whichever way it came. What lies between (times that never were dates) is only shifted and scaled.
+    """
+    if (origin, unit) == (start, other):
+        return times
+    if origin is None or start is None:
+        return converted(times, unit, other)
+    later = times_since(np.array([moment(origin)[0]]), moment(start)[0], other)[0]
+    plain = converted(times, unit, other) + later
+    try:
+        exact = times_since(moments_of(times, origin, unit), moment(start)[0], other)
+    except InputError:  # beyond the calendar
+        return plain
+    near = _ROUNDINGS * np.finfo(np.float64).eps * np.maximum(np.abs(plain), abs(later))
+    return np.where(np.abs(exact - plain) <= near, exact, plain)
 
 
 def date_of(time: float, origin: str, unit: str) -> str:
@@ -87,36 +116,71 @@ def date_of(time: float, origin: str, unit: str) -> str:
     return told(int(moments_of(np.array([time]), origin, unit)[0]), moment(origin)[1])
 
 
-def earliest_origin(origins: Sequence[str | None], unit: str) -> tuple[str | None, list[float]]:
-    """The earliest of several dates that times count from, and by how much later each is.
+def earliest_origin(origins: Sequence[str | None]) -> str | None:
+    """The earliest of several dates that times count from.
 
-    >>> earliest_origin(["2024-01-31", "2024-01-30"], "h")
-    ('2024-01-30', [24.0, 0.0])
+    >>> earliest_origin(["2024-01-31", "2024-01-30"])
+    '2024-01-30'
     """
     dated = [origin for origin in origins if origin is not None]
     if not dated:
-        return None, [0.0] * len(origins)
+        return None
     starts, zoned = zip(*map(moment, dated), strict=True)
     if len(dated) < len(origins) or len(set(zoned)) > 1:
         raise InputError("some times count from a date, or from one in a zone, and others do not: make all alike")
-    later = times_since(np.array(starts), min(starts), unit)
-    return dated[starts.index(min(starts))], later.tolist()
+    return dated[starts.index(min(starts))]
 
 
-def time_since(when: Date, origin: str | None, unit: str) -> float:
-    """A date as a time since an origin; one without a zone is in the origin's.
+def moment_among(when: Date, origin: str | None) -> int:
+    """The moment of a date, to be compared with those that count from an origin; without a zone it is in the origin's.
 
-    >>> time_since("2024-02-01T12:00", "2024-01-31", "days")
-    1.5
+    >>> moment_among("1970-01-02", "2024-01-31")
+    86400000000
     """
     text = text_of(when)
     found, zoned = moment(text)
     if origin is None:
         raise InputError(f"the data have no dates: give a time such as 10 in place of {text}")
-    start, dates_zoned = moment(origin)
-    if zoned and not dates_zoned:
+    if zoned and not moment(origin)[1]:
         raise InputError(f"{text} names a zone, but the dates in the data name none: leave it out")
-    return float(times_since(np.array([found]), start, unit)[0])
+    return found
+
+
+def comes_before(
+    times: Float64[np.ndarray, " time"], origin: str | None, unit: str, end: float | Date
+) -> Bool[np.ndarray, " time"]:
+    """Which times come before an end. A date is compared with dates: as times they may differ by a rounding.
+
+    >>> comes_before(np.array([0.0, 1.0]), "2024-01-31", "days", "2024-02-01")
+    array([ True, False])
+    """
+    if not isinstance(end, Date):
+        return times < float(end)
+    found = moment_among(end, origin)
+    assert origin is not None
+    return moments_of(times, origin, unit) < found
+
+
+def nothing_between(
+    start: float | Date, stop: float | Date, times: Float64[np.ndarray, " time"], origin: str | None, unit: str
+) -> str:
+    """That no time lies there, and where the times lie; of dates in dates."""
+    a, b = (text_of(end) if isinstance(end, Date) else f"time {end:g}" for end in (start, stop))
+    ends, what = [f"{end:g}" for end in (times.min(), times.max())], "times"
+    if isinstance(start, Date) and origin is not None:
+        ends, what = [date_of(end, origin, unit) for end in (times.min(), times.max())], "data"
+    return f"no value lies between {a} and {b}; the {what} run from {ends[0]} to {ends[1]}"
+
+
+def time_since(when: Date, origin: str | None, unit: str) -> float:
+    """A date as a time since an origin.
+
+    >>> time_since("2024-02-01T12:00", "2024-01-31", "days")
+    1.5
+    """
+    found = moment_among(when, origin)
+    assert origin is not None
+    return float(times_since(np.array([found]), moment(origin)[0], unit)[0])
 
 
 def usual_origin(origin: str, unit: str) -> str:

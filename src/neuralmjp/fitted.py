@@ -1,5 +1,6 @@
 """A fitted jump process: immutable, the same for every engine."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -23,6 +24,7 @@ from .mjp.interval import LEVEL, Interval, interval_or_unknown
 from .mjp.precision import in_double_precision
 from .naming import renamed, require_names
 from .priors import rates_of
+from .systems.system import randomness
 from .timeseries import TimeSeries
 
 NO_SIGN = 1e-2  # an estimate below this share of its upper limit is told as the limit alone
@@ -88,12 +90,16 @@ class FittedMJP:
     def n_states(self) -> int:
         return self.model.rate_model.n_states
 
-    def named(self, *names: str) -> "FittedMJP":
-        """The same with names for its states, in their order: `fitted.named("closed", "open")`; else with numbers."""
-        names = names or self._numbers
-        require_names(names, self.n_states)
-        told = tuple(renamed(words, self.state_names, names) for words in self.warnings)
-        return replace(self, state_names=names, warnings=told)
+    def named(self, *names: str | Sequence[str]) -> "FittedMJP":
+        """The same with names for its states, in their order: `fitted.named("closed", "open")`, or a list of them.
+
+        Without any they have their numbers again.
+        """
+        listed = len(names) == 1 and isinstance(names[0], list | tuple)
+        chosen: Any = tuple(names[0]) if listed else names or self._numbers
+        require_names(chosen, self.n_states)
+        told = tuple(renamed(words, self.state_names, chosen) for words in self.warnings)
+        return replace(self, state_names=chosen, warnings=told)
 
     def told(self, words: str) -> str:
         """A sentence that numbers the states, in their names."""
@@ -269,9 +275,9 @@ class FittedMJP:
     @in_double_precision
     def simulate(self, times: Float[np.ndarray, "series time"], *, seed: int) -> TimeSeries:
         """New data from the fitted process at given times."""
-        rng = np.random.default_rng(seed)
+        rng, key = randomness(seed)
         times = np.atleast_2d(np.asarray(times, dtype=float))
-        states = mjp.simulate_states(self.rates, times - times[:, :1], initial=self.initial, key=jax.random.key(seed))
+        states = mjp.simulate_states(self.rates, times - times[:, :1], initial=self.initial, key=key)
         gaps = np.diff(times, axis=1, prepend=times[:, :1])
         params = jax.tree.map(np.asarray, self.parameters.emission)
         values = np.stack([self.emission.sample(params, z, g, rng) for z, g in zip(states, gaps, strict=True)])

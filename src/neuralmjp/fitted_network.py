@@ -4,7 +4,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-import jax
 import numpy as np
 from jaxtyping import Float
 
@@ -17,12 +16,13 @@ from .exact.lattice_likelihood import Likelihood
 from .mjp.interval import Interval, interval_or_unknown
 from .mjp.precision import in_double_precision
 from .systems import ReactionNetwork
+from .systems.system import randomness
 from .timeseries import TimeSeries
 
 MOST_CELLS = 5_000_000  # of a box that the exact filter takes on
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class FittedNetwork:
     """Rate constants, how counts are read, and everything that follows from them, with intervals.
 
@@ -65,6 +65,17 @@ class FittedNetwork:
     @property
     def parameters(self) -> dict[str, float]:
         return self.network.parameters
+
+    def __repr__(self) -> str:
+        height = f"bound {self.elbo:.2f}" if self.elbo is not None else "likelihood unknown"
+        if self.log_likelihood is not None:
+            height = f"log-likelihood {self.log_likelihood:.2f}"
+        ended = "converged" if self.converged else "not converged"
+        constants = ", ".join(f"{name} {value:.3g}" for name, value in self.parameters.items())
+        return (
+            f"FittedNetwork({self.network.name}, {constants}, {self.engine} engine, "
+            f"{self.n_observations} observations, {height}, {ended})"
+        )
 
     def reactions_of(self, constant: str) -> str:
         """Those that a constant governs, as they are written."""
@@ -126,7 +137,7 @@ class FittedNetwork:
     def simulate(self, times: Float[np.ndarray, "series time"], *, seed: int) -> TimeSeries:
         """New data from the fitted network at given times, from the network's start."""
         times = np.atleast_2d(np.asarray(times, dtype=float))
-        rng, key = np.random.default_rng(seed), jax.random.key(seed)
+        rng, key = randomness(seed)
         hidden = self.observed_network.observed(times, rng, key)
         noise = {name: np.asarray(value) for name, value in self.noise.items()}
         values = self.readings.sample(noise, hidden.states, rng).reshape(*times.shape, -1)

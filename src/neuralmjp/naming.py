@@ -8,7 +8,8 @@ from .errors import InputError
 
 def require_names(names: Sequence[str], n_states: int) -> None:
     """Raise unless every state has a name of its own."""
-    if len(names) != n_states or len(set(names)) < n_states or not all(name.strip() for name in names):
+    told = {name for name in names if isinstance(name, str) and name.strip()}
+    if not len(names) == n_states == len(told):
         raise InputError(f"{n_states} states need {n_states} different names; got {', '.join(map(repr, names))}")
 
 

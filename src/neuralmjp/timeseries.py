@@ -14,11 +14,12 @@ import numpy as np
 from jaxtyping import Bool, Float64, Int64, Shaped
 from numpy.typing import ArrayLike
 
+from .arguments import require_seed
 from .batches import Batch, make_batch, padded_lengths, plan_batches
 from .checks import check_names, check_observations, check_shapes, check_states
-from .dates import Date, earliest_origin, moments_of, text_of, time_since, usual_origin
+from .dates import Date, comes_before, earliest_origin, moments_of, nothing_between, recounted, text_of, usual_origin
 from .errors import InputError
-from .units import TIME_UNIT, converted
+from .units import TIME_UNIT, ratio
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -139,9 +140,9 @@ class TimeSeries:
         for part in parts[1:]:
             if (part.value_names, part.time_unit) != (first.value_names, first.time_unit):
                 raise InputError(f"cannot concatenate {first!r} and {part!r}: make values and time unit the same")
-        origin, later = earliest_origin([part.origin for part in parts], first.time_unit)
+        origin = earliest_origin([part.origin for part in parts])
         return cls(
-            np.concatenate([part.times + by if by else part.times for part, by in zip(parts, later, strict=True)]),
+            np.concatenate([recounted(p.times, p.origin, p.time_unit, origin, first.time_unit) for p in parts]),
             np.concatenate([part.values for part in parts]),
             _offsets(np.concatenate([part.lengths for part in parts])),
             tuple(name for part in parts for name in part.names),
@@ -226,15 +227,10 @@ class TimeSeries:
 
         Where times count from a date, the ends may be dates.
         """
-        ends = [
-            time_since(end, self.origin, self.time_unit) if isinstance(end, Date) else float(end)
-            for end in (start, stop)
-        ]
-        first, last = (
-            self.offsets[:-1] + np.add.reduceat(self.times < end, self.offsets[:-1], dtype=np.int64) for end in ends
-        )
-        span = f"the times run from {self.times.min():g} to {self.times.max():g}"
-        return self._cut(first, last, self.names, f"no value lies between times {ends[0]:g} and {ends[1]:g}; {span}")
+        before = (comes_before(self.times, self.origin, self.time_unit, end) for end in (start, stop))
+        first, last = (self.offsets[:-1] + np.add.reduceat(one, self.offsets[:-1], dtype=np.int64) for one in before)
+        empty = nothing_between(start, stop, self.times, self.origin, self.time_unit)
+        return self._cut(first, last, self.names, empty)
 
     def without_first(self) -> "TimeSeries":
         """Leave out the first observation of each series."""
@@ -246,9 +242,10 @@ class TimeSeries:
         >>> TimeSeries.from_arrays([0.0, 36.0], [1.0, 2.0], time_unit="h").in_unit("days").times
         array([0. , 1.5])
         """
-        times = converted(self.times, self.time_unit, unit)
+        ratio(self.time_unit, unit)  # refused here, if it is none
         if unit in (self.time_unit, TIME_UNIT):
             return self
+        times = recounted(self.times, self.origin, self.time_unit, self.origin, unit)
         return replace(self, times=times, time_unit=unit)
 
     def split(
@@ -281,6 +278,8 @@ class TimeSeries:
         cuts = np.rint(edges * len(self)).astype(np.int64)
         if np.any(np.diff(cuts) == 0):
             raise InputError(f"{len(self)} series are too few for fractions {tuple(fractions)}: use by='time'")
+        if seed is not None:
+            require_seed(seed)
         order = np.arange(len(self)) if seed is None else np.random.default_rng(seed).permutation(len(self))
         return tuple(self[np.sort(order[a:b])] for a, b in pairwise(cuts))
 

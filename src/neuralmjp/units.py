@@ -2,6 +2,7 @@
 
 import math
 import re
+from numbers import Real
 
 import numpy as np
 from jaxtyping import Float64
@@ -89,7 +90,7 @@ def frequency(text: str | float, time_unit: str, what: str = "hum") -> float:
     (0.05, 500.0, 0.05)
     """
     if not isinstance(text, str):
-        value, unit = float(text), None
+        value, unit = float(text) if isinstance(text, Real) else math.nan, None
     else:
         found = re.fullmatch(r"\s*([0-9.eE+-]+)\s*(?:([mkMGT]?)Hz)?\s*", text)
         try:

@@ -47,8 +47,8 @@ def objective(one, inputs: Inputs) -> jax.Array:
 
 @pytest.fixture
 def card(monkeypatch):
-    """As if there were one."""
-    monkeypatch.setattr(encoder, "on_card", lambda: True)
+    """As if there were one, in any precision."""
+    monkeypatch.setattr(encoder, "on_card", lambda _: True)
     monkeypatch.setattr(fused, "fused_scan", partial(fused.fused_scan, interpreted=True))
 
 
@@ -80,7 +80,7 @@ def test_rounding_what_products_read_changes_little(card, monkeypatch, name):
 @pytest.mark.parametrize("name", MAKERS)
 def test_its_program_can_be_made_for_a_card(monkeypatch, name):
     """Forward and backward, restarts side by side; whether it is quick there is for benchmarks/recurrence.py to say."""
-    monkeypatch.setattr(encoder, "on_card", lambda: True)
+    monkeypatch.setattr(encoder, "on_card", lambda _: True)
     with jax.enable_x64(False):
         encoders = jax.vmap(partial(made, name, True))(jax.random.split(jax.random.key(1), 2))
         single = jax.tree.map(lambda x: x if x.dtype == bool else x.astype(jnp.float32), (encoders, some_inputs()))
@@ -92,15 +92,19 @@ def test_its_program_can_be_made_for_a_card(monkeypatch, name):
 
 
 def test_the_kernel_runs_on_a_card_alone(monkeypatch):
+    """And in single precision: what judges a fit when training has ended is the scan, in double."""
+
     def refused(*_, **__):
         raise AssertionError("there is no card")
 
     monkeypatch.setattr(fused, "fused_scan", refused)
     one = made("gru", True, jax.random.key(0))
-    assert np.isfinite(one(some_inputs(), key=None).whole).all()
-    monkeypatch.setattr(encoder, "on_card", lambda: True)
+    single = jax.tree.map(lambda x: x if x.dtype == bool else x.astype(jnp.float32), (one, some_inputs()))
+    assert np.isfinite(single[0](single[1], key=None).whole).all()
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    assert one(some_inputs(), key=None).whole.dtype == jnp.float64
     with pytest.raises(AssertionError, match="no card"):
-        one(some_inputs(), key=None)
+        single[0](single[1], key=None)
 
 
 @pytest.mark.parametrize(

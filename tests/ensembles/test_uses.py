@@ -106,7 +106,8 @@ def test_a_limit_holds_on_a_cluster(workers):
     assert list(found.failures()) == ["hmm, run 1 of 1: given up after 0.01 s"]
 
 
-def test_bootstrap(workers, tmp_path):
+def test_bootstrap(workers, tmp_path, monkeypatch):
+    monkeypatch.setattr("neuralmjp.exact.alternatives.FEWEST", 4)
     data = simulated(TWO, 10, 20, 0.5, seed=0)
     estimator = ExactMJP(2)
     fitted = estimator.fit(data)

@@ -9,7 +9,8 @@ from scipy.stats import chi2
 from exact.test_information import TWO, log_errors, simulated
 from exact.test_recovery import changed
 from neuralmjp import ExactMJP, InputError, Panel
-from neuralmjp.exact.alternatives import resimulated
+from neuralmjp.exact.alternatives import FEWEST, resimulated
+from neuralmjp.mjp.interval import LEVEL
 
 LABELS = simulated(TWO, 40, 20, 0.5, seed=0)
 
@@ -52,6 +53,28 @@ def test_bootstrap_agrees_with_the_curvature(fitted):
     widths = [log_errors(some)[[0, 1], [1, 0]] for some in (again.intervals["rates"], interval)]
     np.testing.assert_allclose(*widths, rtol=0.4)
     np.testing.assert_array_equal(again.rates, fitted.rates)
+
+
+def test_bootstrap_needs_enough_data_sets(fitted):
+    """Beyond the smallest and the largest of 39 draws of one law lies another in 2 of 40 cases; fewer say less."""
+    assert pytest.approx(1 - LEVEL) == 2 / (FEWEST + 1)
+    for n in (1, 0, -3, FEWEST - 1):
+        with pytest.raises(InputError, match=f"at least 39 simulated data sets, better 200, a whole number; got {n}"):
+            ExactMJP(2).bootstrap(LABELS, fitted, n)
+
+
+def test_fewest_data_sets_end_an_interval(fitted, monkeypatch):
+    """By the smallest and the largest rate of 39, no matter what they are."""
+    drawn = np.random.default_rng(0).permutation(np.arange(1.0, FEWEST + 1))
+
+    def made(work, questions, shared, **how):
+        seen = {"probability": np.eye(2)}
+        return {name: {"rates": k * TWO, "emission": seen} for name, k in zip(questions, drawn, strict=True)}
+
+    monkeypatch.setattr("neuralmjp.exact.alternatives.run_each", made)
+    found = ExactMJP(2).bootstrap(LABELS, fitted, FEWEST).intervals["rates"]
+    np.testing.assert_allclose(found.lower, TWO)
+    np.testing.assert_allclose(found.upper, FEWEST * TWO)
 
 
 def test_bootstrap_needs_times_it_can_simulate(fitted):

@@ -182,6 +182,23 @@ BAD_TABLES = {
     ),
     "odd series name": (b"series,time,x\na\x07,0,1\na\x07,1,1\n", {}, r": the name 'a\x07' among series is not one"),
     "header only": ("time,x\n", {}, ": the table has no rows of data; write or copy it again"),
+    "blanks": ("\n\n  \n", {}, ": holds nothing but blank lines; write or copy it again"),
+    "decimal commas": (
+        "time;x\n0,5;1\n",
+        {},
+        ", line 2, column 'time': '0,5' has a comma; write numbers with a decimal point, such as 0.5",
+    ),
+    "decimal commas of values": (
+        "time;x\n0;1\n1;-1,5e3\n",
+        {},
+        ", line 3, column 'x': '-1,5e3' has a comma; write numbers with a decimal point, such as -1.5e3",
+    ),
+    "decimal commas without a header": (
+        "0,5;1\n1,5;2\n",
+        {},
+        ": no column 'time'; name the column of times with --time, or give --rate; the columns are '0,5', '1'; "
+        "use --no-header if the first line holds data",
+    ),
     "header and blanks": ("time,x\n\n\n", {}, ": the table has no rows of data; write or copy it again"),
     "one observation": (
         "time,x\n0,1\n",

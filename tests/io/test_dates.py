@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 from datetime import UTC, date, datetime
 
 import numpy as np
@@ -147,11 +148,15 @@ WRONG = {
     "missing first": (["NA", *DAYS], "2", "the time is missing; every observation needs one"),
     "other forms": (["31.01.2024"], "2", "'31.01.2024' is not a number; every observation needs a time: a number, or"),
     "month": (["2024-01"], "2", "'2024-01' is not a number; every observation needs a time: a number, or a date such"),
-    "no such day": (["2024-02-30"], "2", "'2024-02-30' is no day of the calendar, or finer than a microsecond; write"),
+    "no such day": (
+        ["2024-02-30"],
+        "2",
+        "'2024-02-30' is no date in ISO's form, of the calendar and to the microsecond",
+    ),
     "too fine": (
         ["2024-02-03T00:00:00.123456789"],
         "2",
-        "'2024-02-03T00:00:00.123456789' is no day of the calendar, or finer than a microsecond; write it as",
+        "'2024-02-03T00:00:00.123456789' is no date in ISO's form, of the calendar and to the microsecond",
     ),
     "order": ([DAYS[1], DAYS[0]], "3", "2024-01-31 comes after 2024-02-01; sort each series by time"),
     "repeated": ([DAYS[0], DAYS[0]], "3", "2024-01-31 is repeated; keep one observation per time in each series"),
@@ -211,6 +216,16 @@ class TestPeriods:
         assert self.told in ended.stdout
 
 
+def test_files_of_dates_are_brought_to_the_finest_of_their_units(tmp_path):
+    """One of days, one with a noon among them: together they count hours."""
+    days = table(tmp_path, DAYS, "days.csv")
+    noon = table(tmp_path, ["2024-01-01", "2024-01-02 12:00"], "noon.csv")
+    both = read([days, noon])
+    assert (both.time_unit, both.origin) == ("h", "2024-01-01")
+    assert both["noon"].times.tolist() == [0, 36]
+    assert both["days"].times.tolist() == [24 * 30, 24 * 31, 24 * 33]
+
+
 class TestFolders:
     """Parts count from one date, which may be in any of them."""
 
@@ -256,6 +271,23 @@ class TestFolders:
             "part-1.parquet, row 1 (counted from 1), column 'time': '0' is a number, but the times before it are dates"
             in message(open_store, tmp_path)
         )
+
+    def test_dates_in_later_parts_alone(self, tmp_path):
+        """Said of the part, whichever is read first."""
+        self.write(tmp_path, [0.0, 1.0], DAYS)
+        told = message(open_store, tmp_path)
+        assert told.startswith(f"{tmp_path / 'part-1.parquet'}, row 1 (counted from 1), column 'time': ")
+        assert "is a date, but the times before it are numbers" in told
+
+    @pytest.mark.parametrize("unit", ["ms", None])
+    def test_files_that_are_series_in_other_units(self, tmp_path, unit):
+        """Refused by the whole as by its chunks."""
+        for name, counted in (("a", "s"), ("b", unit)):
+            data = TimeSeries.from_arrays([0.0, 1.0], [1.0, 2.0], **({} if counted is None else {"time_unit": counted}))
+            write(data, tmp_path / f"{name}.parquet")
+        store = open_store(tmp_path)
+        for ask in (store.whole, lambda: store.chunk(1)):
+            assert "b.parquet: counts time in" in message(ask)
 
     def test_bad_rows_of_later_groups(self, tmp_path):
         self.write(tmp_path, [*DAYS, "soon"])
@@ -338,8 +370,51 @@ class TestSeries:
         plain = TimeSeries.from_arrays([0.0, 1.5], [1.0, 2.0], time_unit="days")
         assert "the data have no dates: give a time such as 10" in message(plain.between, "2024-02-01", "2024-02-02")
         assert "is no date such as" in message(self.data.between, "soon", "2024-02-02")
+        fine = np.datetime64("2024-02-01T00:00:00.123456789")
+        assert "is finer than a microsecond: round it" in message(self.data.between, fine, "2024-02-02")
         assert "names a zone, but the dates in the data name none" in message(self.data.between, 0, "2024-02-02T00:00Z")
-        assert "no value lies between times 10 and 20" in message(self.data.between, "2024-02-10", "2024-02-20")
+        told = "no value lies between 2024-02-10 and 2024-02-20; the data run from 2024-01-31 to 2024-02-01T12:00:00"
+        assert told in message(self.data.between, "2024-02-10", "2024-02-20")
+
+    @given(
+        st.lists(st.integers(0, 10**14), min_size=2, max_size=9, unique=True),
+        st.sampled_from(["us", "ms", "s", "min", "h", "days", "weeks", "months", "years"]),
+        st.sampled_from(["s", "h", "days", "years"]),
+    )
+    def test_the_same_dates_are_the_same_times_whichever_way_they_came(self, since, unit, way):
+        """At once or by a detour, from files that count from other dates; none is lost where a part begins."""
+        start = np.datetime64("2001-02-03T04:05:06", "us")
+        frame = pd.DataFrame({"time": start + np.sort(np.array(since)).astype("timedelta64[us]"), "x": 1.0})
+        read_at_once = TimeSeries.from_frame(frame, time_unit=unit)
+        assert TimeSeries.from_frame(frame, time_unit=way).in_unit(unit).equals(read_at_once)
+        later = (
+            TimeSeries.from_frame(frame.iloc[1:].assign(series="b"), series="series", time_unit=unit)
+            if (len(frame) > 2)
+            else read_at_once
+        )
+        both = TimeSeries.concatenate([replace(read_at_once, names=("a",)), replace(later, names=("b",))])
+        np.testing.assert_array_equal(both["b"].times, read_at_once.times[-len(later.times) :])
+        for k, day in enumerate(read_at_once.dates):
+            assert read_at_once.between(day, "2100-01-01").n_observations == len(since) - k
+            if k:
+                assert read_at_once.between(0, day).n_observations == k
+
+    def test_times_that_never_were_dates_keep_their_digits(self):
+        """A microsecond is no limit to what merely counts from a date."""
+        fine = TimeSeries.from_arrays([0.0, 0.25, 1.75], [1.0, 2.0, 3.0], time_unit="ns", origin="2024-01-31")
+        np.testing.assert_allclose(fine.in_unit("ps").times, [0.0, 250.0, 1750.0], rtol=1e-15)
+
+    def test_beyond_the_calendar(self):
+        assert "time 1000000000.0 is repeated" in message(
+            TimeSeries.from_arrays, [0, 1e9, 1e9], [1, 2, 3], time_unit="days", origin="2024-01-31"
+        )
+
+    def test_the_last_digits_of_an_origin_do_not_wander_into_far_dates(self):
+        """Beyond 35 years dates are told to the millisecond, of the calendar and not of the origin."""
+        frame = pd.DataFrame(
+            {"time": np.array(["1900-01-01T00:00:00.123456", "1950-01-01T10:00:00.5"], "M8[us]"), "x": 1}
+        )
+        assert TimeSeries.from_frame(frame).dates[1] == np.datetime64("1950-01-01T10:00:00.5")
 
     def test_days_are_timestamps_to_programs(self, tmp_path):
         """Parquet and frames join to what pandas makes of a column of days; text has the day alone."""

@@ -26,6 +26,11 @@ class TestSchedules:
         np.testing.assert_array_equal(along(n_observed, Config(), range(3), 10), 10)
         np.testing.assert_array_equal(along(n_observed, Config(curriculum=(20, 3, 4)), [0, 5, 9], 10), 10)
 
+    @pytest.mark.parametrize("curriculum", [(0, 2, 4), (2, -1, 4), (2, 1, True)])
+    def test_no_curriculum(self, curriculum):
+        with pytest.raises(InputError, match="three whole numbers, the first at least 1"):
+            Config(curriculum=curriculum)
+
     def test_programs_are_few_and_large_enough(self):
         """Also where a curriculum begins with more than there is; along the grid, every observation is a node."""
         config, few = Config(curriculum=(2, 3, 4)), Config(curriculum=(20, 3, 4))

@@ -1,6 +1,8 @@
 """`neuralmjp validate` and `select`: what they print and write."""
 
 import json
+import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -20,7 +22,8 @@ def recording(tmp_path):
 
 def test_validate(run, recording, tmp_path):
     folder, figures, result = tmp_path / "run", tmp_path / "figures", tmp_path / "checks.json"
-    assert run("fit", recording, "--states", 2, "--restarts", 1, "--out", folder).status == 0
+    names = ("--state-names", "shut,open")
+    assert run("fit", recording, "--states", 2, "--restarts", 1, *names, "--out", folder).status == 0
     ended = run("validate", folder, recording, "--simulations", 50, "--out", figures, "--json", result)
     assert ended.status == 0
     checks = {one["check"]: one for one in json.loads(result.read_text())["checks"]}
@@ -34,6 +37,7 @@ def test_validate(run, recording, tmp_path):
         "forecasts",
     }
     assert all(one["sentence"] for one in checks.values())
+    assert re.search(r"furthest off: (shut|open) -> (shut|open) after", checks["Chapman-Kolmogorov"]["sentence"])
     assert "checks passed" in ended.out
     names = {path.name for path in figures.iterdir()}
     assert {"chapman-kolmogorov.png", "timescales.png", "dwell-times.png", "density.png", "residuals.png"} <= names
@@ -43,13 +47,26 @@ def test_validate(run, recording, tmp_path):
 def test_validate_a_panel(run, tmp_path):
     data = people(60)
     write(data, tmp_path / "people.csv")
-    ExactMJP(3, mask=(ILL > 0).astype(int)).fit(data).save(tmp_path / "run")
+    ExactMJP(3, mask=(ILL > 0).astype(int)).fit(data).named("well", "ill", "dead").save(tmp_path / "run")
     figures = tmp_path / "figures"
     ended = run("validate", tmp_path / "run", tmp_path / "people.csv", "--simulations", 50, "--out", figures)
     assert ended.status == 0
     assert "prevalence" in ended.out
     assert "Pearson" in ended.out
+    assert re.search("last seen as (well|ill|dead)", " ".join(ended.out.split()))
     assert (figures / "prevalence.png").exists()
+
+
+def test_figures_call_states_by_their_names(tmp_path, monkeypatch):
+    from neuralmjp import plots
+    from neuralmjp.commands import validate_figures
+
+    drawn = {}
+    monkeypatch.setattr(plots, "plot_dwell_times", lambda *_, **words: drawn.update(words))
+    monkeypatch.setattr(validate_figures, "_figure", lambda _, name, panels: name * len([one(None) for one in panels]))
+    found = SimpleNamespace(dwells=(), time_unit="ms", value_names=())
+    assert "dwell-times" in validate_figures.draw({"predictive": found}, tmp_path, np.ones(2), ("shut", "open"))
+    assert drawn["names"] == ("shut", "open")
 
 
 def test_select(run, recording, tmp_path):

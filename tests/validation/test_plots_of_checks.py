@@ -1,9 +1,11 @@
 """Figures of the checks of a fit: numbers in, the same numbers drawn."""
 
 import numpy as np
+import pytest
 
 from neuralmjp import plots
 from neuralmjp.mjp import Interval
+from neuralmjp.validation import Prevalence
 from test_plots import labels
 
 
@@ -22,6 +24,9 @@ class TestChecks:
         observed = Interval(foreseen + 0.02, foreseen - 0.03, foreseen + 0.04)
         assert plots.plot_chapman_kolmogorov(self.LAGS, predicted, observed, ax, state=1, time_unit="ms") is ax
         assert labels(ax) == ["1 → 0", "1 → 1"]
+        named = {"state": 1, "time_unit": "ms", "names": ("shut", "open")}
+        plots.plot_chapman_kolmogorov(self.LAGS, predicted, observed, ax, **named)
+        assert labels(ax)[2:] == ["open → shut", "open → open"]
         np.testing.assert_array_equal(ax.lines[0].get_ydata(), stay)
         bars = ax.containers[0]
         np.testing.assert_allclose(bars.lines[0].get_ydata(), stay + 0.02)
@@ -55,6 +60,8 @@ class TestChecks:
             assert counts.sum() == 4000
             assert np.abs(counts - expected).max() < 5 * np.sqrt(expected.max())
         assert ax.get_xlabel() == "dwell time (ms)"
+        plots.plot_dwell_times(dwells, np.array([0.5, 1.0, 2.0]), ax, time_unit="ms", names=("shut", "open", "deep"))
+        assert labels(ax)[2:] == ["state shut", "state deep"]
 
     def test_autocorrelation(self, ax):
         observed = np.array([0.9, 0.5, 0.1])
@@ -79,10 +86,26 @@ class TestChecks:
         share = np.array([[1.0, 0.0], [0.7, 0.3], [0.5, 0.5]])
         expected = Interval(share, share - 0.05, share + 0.1)
         assert plots.plot_prevalence(self.LAGS, share + 0.01, expected, ax, labels=["1", "2"], time_unit="year") is ax
-        assert labels(ax) == ["state 1", "state 2"]
+        assert labels(ax) == ["state 1", "state 2", "expected, 95 %", "observed"]
         np.testing.assert_array_equal(ax.lines[2].get_ydata(), share[:, 1])
         np.testing.assert_array_equal(ax.lines[3].get_ydata(), share[:, 1] + 0.01)
         assert ax.get_xlabel() == "time since the first observation (year)"
+
+    def test_prevalence_as_the_verdict_compares_it(self, ax):
+        """Curve and dots of the state last seen, at the times compared; the band is that of the error."""
+        seen = np.array([[1.0, 0.0], [0.7, 0.3], [0.5, 0.5]])
+        other = Interval(seen / 2, seen / 2, seen / 2)  # of exp(F t), which the verdict does not compare
+        compared, names = np.array([True, True, False]), ("well", "ill")
+        at_risk = np.array([100.0, 84.0, 9.0])
+        found = Prevalence(self.LAGS, at_risk, seen, other, 0.9 * seen, compared, ("1", "2"), names, "year")
+        assert plots.plot_prevalence(found, ax) is ax
+        assert labels(ax) == ["well", "ill", "expected, 95 %", "observed"]
+        np.testing.assert_array_equal(ax.lines[2].get_xydata(), [[1, 0], [2, 0.27]])
+        np.testing.assert_array_equal(ax.lines[3].get_xydata(), [[1, 0], [2, 0.3]])
+        low, high = heights(ax.collections[0])
+        assert low == pytest.approx(0.63 - 1.96 * np.sqrt(0.63 * 0.37 / 84))
+        assert high == pytest.approx(0.9 + 1.96 * np.sqrt(0.9 * 0.1 / 100))
+        assert ax.get_ylabel() == "share, by the state last seen"
 
     def test_residuals_are_flat_inside_their_band(self, ax):
         ranks = np.append(np.tile((np.arange(20) + 0.5) / 20, 50), np.nan)

@@ -5,6 +5,7 @@ import pytest
 
 from neuralmjp import InputError, TimeSeries
 from neuralmjp.commands.select import numbers
+from neuralmjp.systems import FlashingRatchet
 from neuralmjp.validation import select
 from neuralmjp.validation.folds import in_parts
 from validation.worlds import channel
@@ -53,6 +54,12 @@ def test_with_hum():
     assert found.n_states == 2
     with pytest.raises(InputError, match="levels fix the number of states"):
         select(data, (2, 3), levels=(0, 0, 1))
+
+
+@pytest.mark.parametrize("prior", ["lotka-volterra", FlashingRatchet()])
+def test_systems_have_states_of_their_own(prior):
+    with pytest.raises(InputError, match="is a system with states of its own, so that there is no number of them to"):
+        select(levels(2, 0, n=100), (2, 3), prior=prior)
 
 
 @pytest.mark.slow

@@ -1,5 +1,6 @@
 """`neuralmjp fit`: rates with intervals, from a data file: of hidden states, or of a reaction network."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -207,14 +208,16 @@ def is_network_file(path: Path) -> bool:
 
 
 def read_mask(path: Path) -> np.ndarray:
-    """A table of 0 and 1 without header."""
+    """A table of 0 and 1 without header or row names."""
     try:
         mask = np.loadtxt(path, delimiter=",", ndmin=2)
     except OSError as error:
         raise InputError(f"cannot read the mask {path}: {error.strerror or error}") from None
     except ValueError as error:
+        odd = re.search(r"string (.*) to float64 at row (\d+), column (\d+)", str(error))
+        what = f"row {int(odd[2]) + 1}, column {odd[3]} holds {odd[1]}" if odd else str(error).split(";")[0]
         raise InputError(
-            f"{path}: a mask is a table of 0 and 1, separated by commas, without header ({error})"
+            f"{path}: a mask is a table of 0 and 1, separated by commas, without header or row names; {what}"
         ) from None
     if not np.isin(mask, (0, 1)).all():
         raise InputError(f"{path}: a mask holds 0 and 1 alone")

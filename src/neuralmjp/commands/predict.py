@@ -1,5 +1,6 @@
 """`neuralmjp predict`: what will be observed after the last observation of each series."""
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +24,7 @@ SAMPLES = 1000
 MOST_TIMES = 1_000_000  # in all series
 SHOWN = 10  # rows on the terminal
 PARTS = ("mean", "q05", "q50", "q95")
+_YEAR = re.compile(r"1[5-9]\d\d|2[01]\d\d")
 
 
 def run(
@@ -43,7 +45,10 @@ def run(
     if samples is not None and isinstance(fitted, FittedNetwork):
         raise InputError("the forecast of a reaction network is computed, not sampled: leave --samples out")
     data = read_for(fitted, path, columns)
-    times = times_ahead(data, None if until is None else time_of(until, data), steps)
+    until_time = None if until is None else time_of(until, data)
+    if until_time is not None:
+        data = still_ahead(data, until_time)
+    times = times_ahead(data, until_time, steps)
     known = data.in_unit(fitted.time_unit)
     later = [converted(one, data.time_unit, fitted.time_unit) for one in times]
     if isinstance(fitted, FittedNetwork):
@@ -59,7 +64,8 @@ def run(
     result = following(data, times, values, names)
     if out is not None:
         write(result, out)
-    show(result, law, fitted.value_names, path, out)
+    chances = {name.removeprefix(f"{fitted.value_names[0]}_p_"): p for name, p in labels.items() if "_p_" in name}
+    show(result, law, fitted.value_names, chances, path, out)
 
 
 def time_of(text: str, data: TimeSeries) -> float:
@@ -71,14 +77,29 @@ def time_of(text: str, data: TimeSeries) -> float:
             raise InputError(f"--until takes a time such as 10, since the data have no dates; got {text!r}") from None
         return time_since(text, data.origin, data.time_unit)
     if data.origin is not None and np.isfinite(time):
+        counted = f"--until {text} is a number of {data.time_unit} since {data.origin}"
+        if _YEAR.fullmatch(text):
+            raise InputError(f"{counted}: if the year is meant, write {text}-01-01, else {text}.0")
         try:
             date_of(time, data.origin, data.time_unit)
         except InputError:
-            raise InputError(
-                f"--until {text} is a number of {data.time_unit} since {data.origin}, and leads beyond the year 9999; "
-                "a date is written as 2024-01-31"
-            ) from None
+            raise InputError(f"{counted}, and leads beyond the year 9999; a date is written as 2024-01-31") from None
     return time
+
+
+def still_ahead(data: TimeSeries, until: float) -> TimeSeries:
+    """The series that end before that time; of the others nothing is left to forecast, which is told."""
+    ends = data.times[data.offsets[1:] - 1]
+    ahead = ends < until
+    if np.isfinite(until) and ahead.any() and not ahead.all():
+        first = int(np.argmin(ahead))
+        console().print(
+            f"{(~ahead).sum()} of {len(data)} series are left out: they go on to that time, as "
+            f"{data.names[first]!r} does",
+            soft_wrap=True,
+        )
+        return data[ahead]
+    return data
 
 
 def times_ahead(data: TimeSeries, until: float | None, steps: int | None) -> list[np.ndarray]:
@@ -129,18 +150,31 @@ def chances_of_labels(fitted: FittedMJP, samples: np.ndarray) -> dict[str, np.nd
     return {f"{name}_p_{label:g}": (samples[..., 0] == label).mean(0) for label in fitted.emission.labels}
 
 
-def show(result: TimeSeries, law: np.ndarray, names: tuple[str, ...], path: Path, out: Path | None) -> None:
-    """The end of each forecast, for the first few series."""
+def show(
+    result: TimeSeries,
+    law: np.ndarray,
+    names: tuple[str, ...],
+    chances: dict[str, np.ndarray],
+    path: Path,
+    out: Path | None,
+) -> None:
+    """The end of each forecast, for the first few series: of labels the chance of each, of values their law."""
     screen, clock = console(), "date" if result.origin else f"time ({result.time_unit})"
     where = "" if out is None else f" -> {out}"
     screen.print(f"{path}: {result.n_observations} times ahead in {len(result)} series{where}", soft_wrap=True)
     ends = result.offsets[1:] - 1
-    rows = [
-        [result.names[k], told(float(result.times[end]), result), *(_cell(law[end, c]) for c in range(len(names)))]
-        for k, end in enumerate(ends[:SHOWN])
+    cells = [
+        [number(float(p[end])) for p in chances.values()]
+        if chances
+        else [_cell(law[end, c]) for c in range(len(names))]
+        for end in ends[:SHOWN]
     ]
-    title = "Forecast at the end: mean [5 %, 95 %]"
-    screen.print(table(title, ["series", clock, *names], rows))
+    rows = [
+        [result.names[k], told(float(result.times[end]), result), *each]
+        for k, (end, each) in enumerate(zip(ends, cells, strict=False))
+    ]
+    title = f"Forecast at the end: chance of each {names[0]}" if chances else "Forecast at the end: mean [5 %, 95 %]"
+    screen.print(table(title, ["series", clock, *(chances or names)], rows))
     if len(ends) > SHOWN:
         screen.print(f"and {len(ends) - SHOWN} more series")
 

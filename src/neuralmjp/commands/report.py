@@ -8,7 +8,7 @@ from ..fitted_files import read_json
 from ..io import is_store, open_store
 from ..report import Finding, Source, write_report
 from ..shapes import require_shape
-from .runs import CHECKS_FILE, HISTORY_FILE, REPORT_FILE, SOURCE_FILE, load_any, read_for, unit_for
+from .runs import CHECKS_FILE, HISTORY_FILE, REPORT_FILE, SOURCE_FILE, counted_for, load_any, read_for, unit_for
 from .show import console
 
 SOURCE = {"data": (str, None), "command": (str, None)}
@@ -24,8 +24,10 @@ def run(folder: Path, data: Path | None, columns: dict[str, Any], out: Path | No
     if path is None or not Path(path).exists():
         screen.print(f"without the hidden path: {path or 'the data'} is not there; name it after RUN", soft_wrap=True)
     elif is_store(path):
-        store = open_store(path, **columns | {"time_unit": unit_for(fitted, columns)})
-        found = store.chunk(0)
+        unit = unit_for(fitted, columns)
+        store = open_store(path, **columns | {"time_unit": unit})
+        first = store.chunk(0)
+        found = None if first is None else counted_for(fitted, first, unit, path)
         screen.print(f"the hidden path is that of the first of {len(store)} parts of {path}", soft_wrap=True)
     else:
         found = read_for(fitted, Path(path), columns)

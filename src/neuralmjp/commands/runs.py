@@ -47,9 +47,14 @@ def opened(path: Path, columns: dict[str, Any], *, stream: bool) -> TimeSeries |
 
 def read_for(fitted: FittedMJP | FittedNetwork, path: Path, columns: dict[str, Any]) -> TimeSeries:
     """Data for a fitted model: in the unit of time that was asked for, else in the model's."""
-    asked: dict[str, Any] = columns | {"time_unit": unit_for(fitted, columns)}
-    data = read(path, **asked)
-    if data.origin is not None and asked["time_unit"] is None:
+    unit = unit_for(fitted, columns)
+    asked: dict[str, Any] = columns | {"time_unit": unit}
+    return counted_for(fitted, read(path, **asked), unit, path)
+
+
+def counted_for(fitted: FittedMJP | FittedNetwork, data: TimeSeries, unit: str | None, path: str | Path) -> TimeSeries:
+    """Data that were read in a unit, refused where they are dates and nobody named one."""
+    if data.origin is not None and unit is None:
         raise InputError(
             f"{path}: holds dates, but the model counts time in {fitted.time_unit!r}, no unit that is known: say with "
             "--time-unit what it counts, such as years"

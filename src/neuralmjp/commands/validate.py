@@ -62,7 +62,8 @@ def run(
         raise InputError(f"{path}: no check could be done: {verdicts[0].sentence}")
     screen.print(f"{done - len(failed)} of {done} checks passed{': look at ' + ', '.join(failed) if failed else ''}")
     if out is not None:
-        for name in draw(found, out, exits_of(fitted)):
+        names = fitted.state_names if isinstance(fitted, FittedMJP) else None
+        for name in draw(found, out, exits_of(fitted), names):
             screen.print(f"figure -> {out / name}", soft_wrap=True)
     result = {"passed": not failed, "checks": [asdict(one) for one in verdicts], "data": path.name}
     text = json.dumps(result, indent=2, allow_nan=False) + "\n"

@@ -1,6 +1,6 @@
 """The figures of `neuralmjp validate`, one file per check."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +11,20 @@ from ..validation.coverage import MEANT
 MOST_PANELS = 6  # side by side
 
 
-def draw(found: Mapping[str, Any], folder: Path, exits: np.ndarray) -> list[str]:
-    """Write a figure for every check that was done; the names of their files."""
+def draw(found: Mapping[str, Any], folder: Path, exits: np.ndarray, names: Sequence[str] | None = None) -> list[str]:
+    """Write a figure for every check that was done; the names of their files.
+
+    Args:
+        exits: rates at which the states are left.
+        names: of the states; their numbers if not given.
+    """
     import matplotlib
 
     matplotlib.use("agg")
     folder.mkdir(parents=True, exist_ok=True)
     panels: dict[str, list[Callable]] = {}
     for name, one in found.items():
-        panels |= PANELS[name](one, exits) if name in PANELS else {}
+        panels |= PANELS[name](one, exits, names) if name in PANELS else {}
     return [_figure(folder, name, each) for name, each in panels.items()]
 
 
@@ -37,18 +42,18 @@ def _figure(folder: Path, name: str, panels: list[Callable]) -> str:
     return f"{name}.png"
 
 
-def _chapman_kolmogorov(one: Any, _: np.ndarray) -> dict[str, list[Callable]]:
+def _chapman_kolmogorov(one: Any, *_: Any) -> dict[str, list[Callable]]:
     from ..plots import plot_chapman_kolmogorov
 
     def panel(state: int) -> Callable:
         return lambda ax: plot_chapman_kolmogorov(
-            one.lags, one.predicted, one.observed, ax, state=state, time_unit=one.time_unit
+            one.lags, one.predicted, one.observed, ax, state=state, time_unit=one.time_unit, names=one.names
         )
 
     return {"chapman-kolmogorov": [panel(k) for k in range(one.predicted.mean.shape[1])]}
 
 
-def _timescales(one: Any, _: np.ndarray) -> dict[str, list[Callable]]:
+def _timescales(one: Any, *_: Any) -> dict[str, list[Callable]]:
     from ..plots import plot_timescales
 
     return {
@@ -58,7 +63,7 @@ def _timescales(one: Any, _: np.ndarray) -> dict[str, list[Callable]]:
     }
 
 
-def _predictive(one: Any, exits: np.ndarray) -> dict[str, list[Callable]]:
+def _predictive(one: Any, exits: np.ndarray, names: Sequence[str] | None) -> dict[str, list[Callable]]:
     from ..plots import plot_autocorrelation, plot_density, plot_dwell_times
 
     def correlation(k: int) -> Callable:
@@ -73,13 +78,13 @@ def _predictive(one: Any, exits: np.ndarray) -> dict[str, list[Callable]]:
 
     values = range(len(one.value_names))
     return {
-        "dwell-times": [lambda ax: plot_dwell_times(one.dwells, exits, ax, time_unit=one.time_unit)],
+        "dwell-times": [lambda ax: plot_dwell_times(one.dwells, exits, ax, time_unit=one.time_unit, names=names)],
         "autocorrelation": [correlation(k) for k in values],
         "density": [density(k) for k in values],
     }
 
 
-def _residuals(one: Any, _: np.ndarray) -> dict[str, list[Callable]]:
+def _residuals(one: Any, *_: Any) -> dict[str, list[Callable]]:
     from ..plots import plot_residuals
 
     def panel(k: int) -> Callable:
@@ -88,7 +93,7 @@ def _residuals(one: Any, _: np.ndarray) -> dict[str, list[Callable]]:
     return {"residuals": [panel(k) for k in range(one.ranks.shape[1])]}
 
 
-def _forecasts(one: Any, _: np.ndarray) -> dict[str, list[Callable]]:
+def _forecasts(one: Any, *_: Any) -> dict[str, list[Callable]]:
     from ..plots import plot_forecast_errors, plot_forecasts
 
     return {
@@ -99,16 +104,10 @@ def _forecasts(one: Any, _: np.ndarray) -> dict[str, list[Callable]]:
     }
 
 
-def _prevalence(one: Any, _: np.ndarray) -> dict[str, list[Callable]]:
+def _prevalence(one: Any, *_: Any) -> dict[str, list[Callable]]:
     from ..plots import plot_prevalence
 
-    return {
-        "prevalence": [
-            lambda ax: plot_prevalence(
-                one.times, one.observed, one.expected, ax, labels=one.labels, time_unit=one.time_unit
-            )
-        ]
-    }
+    return {"prevalence": [lambda ax: plot_prevalence(one, ax)]}
 
 
 PANELS = {

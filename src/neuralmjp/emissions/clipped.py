@@ -9,7 +9,7 @@ from jax.scipy.stats import norm
 from jaxtyping import Array, Float
 
 from .emission import Emission, Natural, Observations, Params, per_state
-from .gaussian import Gaussian, with_moments
+from .gaussian import Gaussian, SharedGaussian
 from .wrapped import Wrapped
 
 # A recording counts as clipped if so large a share of its values equals the largest or the smallest one exactly.
@@ -26,14 +26,15 @@ class Clipped(Wrapped):
 
     Args:
         low, high: rails of each value, in the data's units; infinite where there is none.
+        base: the Gaussian before it was cut.
     """
 
-    base: Emission
+    base: Gaussian | SharedGaussian
     low: tuple[float, ...] = eqx.field(static=True)
     high: tuple[float, ...] = eqx.field(static=True)
 
-    def __init__(self, low: tuple[float, ...], high: tuple[float, ...]):
-        self.base, self.low, self.high = Gaussian(), low, high
+    def __init__(self, low: tuple[float, ...], high: tuple[float, ...], base: Gaussian | SharedGaussian | None = None):
+        self.base, self.low, self.high = base or Gaussian(), low, high
 
     def inner(self, params: Params) -> Params:
         return {name: value for name, value in params.items() if name not in OWN}
@@ -49,7 +50,7 @@ class Clipped(Wrapped):
 
     def log_prob(self, params: Params, seen: Observations) -> Float[Array, "*lead state"]:
         x, observed = per_state(seen)
-        mean, log_sd = params["mean"], params["log_sd"]
+        mean, log_sd = params["mean"], self.base.log_sd(params)
         sd = jnp.exp(log_sd)
         low, high = params["shared_low"], params["shared_high"]
         density = norm.logpdf((x - mean) / sd) - log_sd
@@ -59,7 +60,7 @@ class Clipped(Wrapped):
     def maximised(self, params: Params, seen: Observations, weights: Float[Array, "*lead state"]) -> Params | None:
         """Moments of the values as they were before clipping: at a rail, those expected beyond it."""
         x, observed = per_state(seen)
-        mean, sd = params["mean"], jnp.exp(params["log_sd"])
+        mean, sd = params["mean"], jnp.exp(self.base.log_sd(params))
         low, high = params["shared_low"], params["shared_high"]
         first, second = jnp.broadcast_to(x, jnp.broadcast_shapes(x.shape, mean.shape)), x**2
         for rail, sign in ((high, 1.0), (low, -1.0)):
@@ -75,7 +76,7 @@ class Clipped(Wrapped):
         total = weight.sum(lead)
         new = (weight * first).sum(lead) / total
         variance = (weight * second).sum(lead) / total - new**2
-        return with_moments(params, new, variance)
+        return self.base.with_moments(params, new, variance, total)
 
     def learned(self, params: Params) -> Params:
         return {name: np.full(np.shape(value), name not in OWN) for name, value in params.items()}

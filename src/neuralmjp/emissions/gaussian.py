@@ -34,8 +34,21 @@ class Gaussian(Emission):
         z = (x - params["mean"]) * jnp.exp(-params["log_sd"])
         return ((-0.5 * z**2 - params["log_sd"] - 0.5 * LOG_2PI) * observed).sum(-1)
 
+    def log_sd(self, params: Params) -> Float[Array, "state feature"]:
+        return jnp.asarray(params["log_sd"])
+
     def maximised(self, params: Params, seen: Observations, weights: Float[Array, "*lead state"]) -> Params | None:
-        return with_moments(params, *weighted_moments(seen, weights))
+        return self.with_moments(params, *weighted_moments(seen, weights), weights_held(seen, weights))
+
+    def with_moments(
+        self,
+        params: Params,
+        mean: Float[Array, "state feature"],
+        variance: Float[Array, "state feature"],
+        held: Float[Array, "state *feature"],
+    ) -> Params:
+        """Parameters with these means and variances; a state that explains nothing stays where it was."""
+        return with_moments(params, mean, variance)
 
     def learned(self, params: Params) -> Params:
         return everything(params)
@@ -76,12 +89,24 @@ class SharedGaussian(Emission):
     def log_prob(self, params: Params, seen: Observations) -> Float[Array, "*lead state"]:
         return Gaussian().log_prob({"mean": params["mean"], "log_sd": params["shared_log_sd"]}, seen)
 
+    def log_sd(self, params: Params) -> Float[Array, "feature"]:
+        return jnp.asarray(params["shared_log_sd"])
+
     def maximised(self, params: Params, seen: Observations, weights: Float[Array, "*lead state"]) -> Params | None:
-        mean, variance = weighted_moments(seen, weights)
-        held = weights_held(seen, weights)
+        return self.with_moments(params, *weighted_moments(seen, weights), weights_held(seen, weights))
+
+    def with_moments(
+        self,
+        params: Params,
+        mean: Float[Array, "state feature"],
+        variance: Float[Array, "state feature"],
+        held: Float[Array, "state *feature"],
+    ) -> Params:
+        """Parameters with these means, and the variances pooled by how much each state explains."""
         pooled = jnp.where(held > 0, held * variance, 0.0).sum(0) / held.sum(0)
         log_sd = 0.5 * jnp.log(jnp.maximum(pooled, NARROWEST**2))
         return {
+            **params,
             "mean": jnp.where(held > 0, mean, params["mean"]),
             "shared_log_sd": jnp.where(jnp.isfinite(pooled), log_sd, params["shared_log_sd"]),
         }

@@ -3,6 +3,7 @@
 import numpy as np
 from jaxtyping import Float
 
+from ..arguments import require_whole
 from ..errors import InputError
 from ..timeseries import TimeSeries
 from ..units import frequency
@@ -19,8 +20,8 @@ def with_nuisance(
 ) -> Nuisance:
     """An emission with the hum and the drift of these data, about which only the nominal frequency is known."""
     first, last = float(data.times.min()), float(data.times.max())
-    if drift < 0 or harmonics < 1:
-        raise InputError(f"drift is a number of half-waves from 0, harmonics from 1; got {drift} and {harmonics}")
+    require_whole(drift, 0, "drift is a number of half-waves from 0")
+    require_whole(harmonics, 1, "harmonics are counted from 1")
     if drift and not _one_after_the_other(data):
         raise InputError("drift is for one recording: here series overlap in time; fit them one by one")
     if hum is None:

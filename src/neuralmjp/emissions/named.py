@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments import numbers_of
 from ..errors import InputError
 from ..mjp.types import ArrayLike
 from ..timeseries import TimeSeries
@@ -68,8 +69,10 @@ def named_emission(
         raise InputError(f"no emission {name!r}; there are {', '.join(NAMES)}")
     if name == "torus":
         return Torus.of(data.values)
-    rails = rails_of(data.values) if name == "gaussian" and clipped else None
-    return PLAIN[name]() if rails is None else Clipped(*rails)
+    plain = PLAIN[name]()
+    if clipped and isinstance(plain, Gaussian | SharedGaussian) and (rails := rails_of(data.values)) is not None:
+        return Clipped(*rails, plain)
+    return plain
 
 
 def automatic(data: TimeSeries, n_states: int, *, labelled: bool = False, ignore: tuple[float, ...] = ()) -> str:
@@ -93,11 +96,11 @@ def categorical(data: TimeSeries, n_states: int, misread: ArrayLike | None, igno
     if misread is None:
         shows: Any = np.eye(n_states) if len(labels) == n_states else np.ones((n_states, len(labels)))
         return Categorical(labels, shows)
-    shows = np.asarray(misread)
+    shows = numbers_of(misread, "the table of misreadings")
     if shows.shape != (n_states, len(labels)):
+        size = " x ".join(map(str, shows.shape)) or "one number"
         raise InputError(
-            f"the table of misreadings is {shows.shape[0]} x {shows.shape[-1]}, but there are {n_states} states and "
-            f"{len(labels)} labels"
+            f"the table of misreadings is {size}, but there are {n_states} states and {len(labels)} labels"
         )
     # A state shows its own label whether or not the table says so.
     return Categorical(labels, shows.astype(bool) | np.eye(*shows.shape, dtype=bool))
@@ -137,7 +140,8 @@ def from_options(name: str, options: dict[str, Any]) -> Emission:
     if "clipped" in options:  # a file holds null for no rail
         low, high = options["clipped"]["low"], options["clipped"]["high"]
         ends = [-np.inf if end is None else end for end in low], [np.inf if end is None else end for end in high]
-        return Clipped(*(tuple(float(end) for end in each) for each in ends))
+        low, high = (tuple(float(end) for end in each) for each in ends)
+        return Clipped(low, high, SharedGaussian() if name == "gaussian-shared" else Gaussian())
     if name not in PLAIN:
         raise InputError(f"an emission of the kind {name!r} cannot be loaded: it was code, not data")
     return PLAIN[name](**{key: tuple(v) if isinstance(v, list) else v for key, v in options.items()})

@@ -1,7 +1,7 @@
 """Emissions made of another one: several states that look alike, and a mean that hums or drifts for every state."""
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
+from ..arguments import numbers_of
 from ..errors import InputError
 from .emission import Emission, Natural, Observations, Params, reordered
 
@@ -109,13 +110,14 @@ class Levels(Wrapped):
     base: Emission
     levels: tuple[int, ...] = eqx.field(static=True)
 
-    def __init__(self, base: Emission, levels: tuple[int, ...]):
-        if sorted(set(levels)) != list(range(max(levels, default=-1) + 1)) or len(set(levels)) < 2:
+    def __init__(self, base: Emission, levels: Sequence[int]):
+        found = numbers_of(levels, "levels").ravel().tolist()
+        if len(set(found)) < 2 or set(found) != set(range(len(set(found)))):
             raise InputError(f"levels are whole numbers from 0 without a gap, at least two of them; got {levels}")
         _refuse_hidden_level(base)
         if not base.real_valued:
             raise InputError(f"states can share a level of a signal, not of {base.name} observations")
-        self.base, self.levels = base, tuple(int(level) for level in levels)
+        self.base, self.levels = base, tuple(int(level) for level in found)
 
     @property
     def n_levels(self) -> int:

@@ -1,7 +1,7 @@
 """What every encoder takes and returns."""
 
 from abc import abstractmethod
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -80,9 +80,9 @@ def gated(tape: Tape, prepared: Float[Array, "series gates"], state: Float[Array
     return update * state + (1 - update) * jnp.tanh(candidate_in + reset * candidate_at)
 
 
-def on_card() -> bool:
-    """Whether programs run on a graphics card."""
-    return jax.default_backend() == "gpu"
+def on_card(dtype: Any) -> bool:
+    """Whether this runs on a graphics card, and in single precision: a fit is judged in double."""
+    return jax.default_backend() == "gpu" and dtype == jnp.float32
 
 
 def backwards(
@@ -104,11 +104,11 @@ def backwards(
             observation; (series, time, ...).
         hidden: layers of the differential equation, if there is one.
         order: of its steps.
-        kernel: on a card, all steps are one kernel.
+        kernel: on a card and in single precision, all steps are one kernel.
     """
     prepared, spans, there = (jnp.moveaxis(x, 1, 0) for x in along)
     width = prepared.shape[-1] // 3
-    if kernel and on_card():
+    if kernel and on_card(prepared.dtype):
         from .fused import fused_scan  # imports a part of JAX that nothing else here needs
 
         whole, before = fused_scan(layers, hidden, order, prepared, spans, there)

@@ -6,6 +6,7 @@ from typing import Literal
 
 import numpy as np
 
+from ..arguments import numbers_of, require_whole
 from ..checks import require_series
 from ..emissions import Categorical, Emission
 from ..emissions.hum import with_nuisance
@@ -17,7 +18,7 @@ from ..exact.model import Model
 from ..mjp.structure import require_one_class
 from ..mjp.types import ArrayLike
 from ..priors import FreeRates, RateModel, ReversibleRates, system_rates
-from ..systems import System
+from ..systems import SYSTEMS, ReactionNetwork, System, named
 from ..timeseries import TimeSeries
 from .choices import Choices
 
@@ -26,8 +27,7 @@ NOTHING_SPECIAL = Panel()
 
 def require_states(n: object) -> None:
     """Raise unless there is something to jump between."""
-    if not isinstance(n, int | np.integer) or n < 2:
-        raise InputError(f"a process that jumps has at least 2 states, a whole number; got {n!r}")
+    require_whole(n, 2, "a process that jumps has at least 2 states")
 
 
 @dataclass
@@ -37,7 +37,7 @@ class Assumptions(Choices):
     Args:
         n_states: K.
         emission: a name (see `emissions.named.NAMES`, or "auto") or an `Emission`.
-        prior: "free", "reversible", a system whose parameters are to be found, or any `RateModel`.
+        prior: "free", "reversible", a system (or its name) whose parameters are to be found, or any `RateModel`.
         mask: (K, K) of 0 and 1: which jumps may happen; with "free" and "reversible".
         initial: law at the first observation of a series: "free", "stationary", or K probabilities. Where the first
             state of every series is seen, "free" conditions on it.
@@ -66,10 +66,12 @@ class Assumptions(Choices):
         """What is assumed, spelled out for these data."""
         require_series(data)
         require_states(self.n_states)
+        if not isinstance(self.panel, Panel):
+            raise InputError(f"panel is a Panel, such as Panel(exact_entry=3); got {self.panel!r}")
         emission = self.emission
         if isinstance(emission, str):
             ignore = tuple(float(label) for label in self.panel.censored)
-            disturbed = self.hum is not None or self.drift > 0  # then a rail is no longer one value
+            disturbed = self.hum is not None or bool(self.drift)  # then a rail is no longer one value
             emission = named_emission(
                 emission, data, self.n_states, misread=self.misread, ignore=ignore, clipped=not disturbed
             )
@@ -78,7 +80,7 @@ class Assumptions(Choices):
         elif self.misread is not None:
             raise InputError("misread goes with an emission by name; an Emission holds its own table of readings")
         if self.levels is not None:
-            emission = Levels(emission, tuple(self.levels))
+            emission = Levels(emission, self.levels)
             if len(emission.levels) != self.n_states:
                 raise InputError(f"{len(emission.levels)} levels are given, but {self.n_states} states are asked for")
         if self.hum is not None or self.drift:
@@ -103,7 +105,7 @@ class Assumptions(Choices):
                 require_one_class(rate_model.allowed.astype(float), "the stationary initial law")
             initial = "known" if self.initial == "free" and first_seen else self.initial
             return Model(rate_model, emission, initial)
-        law = np.asarray(self.initial, dtype=float)
+        law = numbers_of(self.initial, "the initial law")
         if law.shape != (self.n_states,) or (law < 0).any() or abs(law.sum() - 1) > 1e-6:
             raise InputError(f"an initial law holds {self.n_states} probabilities that sum to one")
         return Model(rate_model, emission, "given", tuple(law.tolist()))
@@ -122,14 +124,21 @@ class Assumptions(Choices):
             mask[last] = 0
         if self.mask is not None and not isinstance(prior, str):
             raise InputError("a mask goes with free or reversible rates by name; a rate model holds its own")
+        if isinstance(prior, str) and prior in SYSTEMS:
+            prior = named(prior)
+        if isinstance(prior, ReactionNetwork):
+            raise InputError(
+                f"{prior.name} is a reaction network: it counts individuals in place of hidden states; fit it by "
+                "NetworkMJP(network)"
+            )
         if isinstance(prior, System):
             prior = system_rates(prior)
         elif prior == "free":
             prior = FreeRates(self.n_states, mask=mask)
         elif prior == "reversible":
             prior = ReversibleRates(self.n_states, mask=mask)
-        elif isinstance(prior, str):
-            raise InputError(f"no rate model {prior!r}; there are free, reversible, or a system")
+        elif not isinstance(prior, RateModel):
+            raise InputError(f"no rate model {prior!r}; there are free, reversible, or a system, or a RateModel")
         if prior.n_states != self.n_states:
             raise InputError(f"the rate model has {prior.n_states} states, but {self.n_states} are asked for")
         if last is not None and prior.allowed[last].any():

@@ -23,4 +23,8 @@ class Choices:
                 here = type(self).__name__
                 raise InputError(f"{here} has no parameter {name!r}; it has {', '.join(self.get_params())}")
             setattr(self, name, value)
+        self.__post_init__()
         return self
+
+    def __post_init__(self) -> None:
+        """What must hold of the choices, whenever they are set."""

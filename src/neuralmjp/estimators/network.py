@@ -10,6 +10,7 @@ from typing import Any, Literal
 import jax
 import numpy as np
 
+from ..arguments import require_seed, require_whole
 from ..checks import require_series
 from ..emissions.readings import Noise, Readings
 from ..errors import InputError
@@ -19,7 +20,7 @@ from ..exact.lattice_start import check_readable, crude_start
 from ..fitted_network import MOST_CELLS, FittedNetwork, matched, require_small_box
 from ..mjp.precision import in_double_precision
 from ..programs import forgetting
-from ..systems import ReactionNetwork
+from ..systems import ReactionNetwork, named
 from ..timeseries import TimeSeries
 from ..training.config import Config, PosteriorName, Preset
 from ..training.coupled import CoupledTrained, coupled_preset
@@ -39,7 +40,8 @@ class NetworkMJP(Choices):
     """Rate constants of a reaction network from noisy, scattered readings of its counts.
 
     Args:
-        network: species, reactions and box; the values of its constants are not used.
+        network: species, reactions and box, or the name of a known one such as "lotka-volterra"; the values of its
+            constants are not used.
         engine: "exact" (the likelihood on the box of counts), "neural", "meanfield", or "auto": exact where affordable.
         noise: how counts are read; the network's own if not given. See `Readings`.
         noise_scale: the noise parameter of every value, if it is known; else it is learned.
@@ -76,6 +78,15 @@ class NetworkMJP(Choices):
     preset: Preset = "quick"
     config: Config | None = None
     changes: dict[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        network: Any = named(self.network) if isinstance(self.network, str) else self.network
+        if not isinstance(network, ReactionNetwork):
+            raise InputError(
+                f"{getattr(network, 'name', repr(network))} is no reaction network: give one, such as "
+                "systems.lotka_volterra(), or its name"
+            )
+        self.network = network
 
     def fit_fetch(self, data: TimeSeries, progress: Progress = lambda *_: None) -> FittedNetwork:
         """`fit`, under the name that deeptime uses."""
@@ -203,6 +214,8 @@ class NetworkMJP(Choices):
 
     def _checked(self, data: TimeSeries) -> tuple[TimeSeries, Readings]:
         """What is read, if the network could have given it."""
+        require_seed(self.seed)
+        require_whole(self.restarts, 1, "a fit has at least 1 start (restarts)")
         data, readings = self.observed(data)
         check_readable(data, readings, self.network.box)
         return data, readings

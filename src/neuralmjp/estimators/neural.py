@@ -8,6 +8,7 @@ from typing import Any, Literal
 import jax
 import numpy as np
 
+from ..arguments import require_seed, require_whole
 from ..checks import require_series
 from ..emissions import Gaussian, NeuralGaussian
 from ..errors import InputError
@@ -77,6 +78,8 @@ class NeuralMJP(Assumptions):
 
     def opened(self, data: Data, progress: Progress = lambda *_: None) -> TimeSeries | Stream:
         """What is trained on: data in memory as they are; a store on disk, looked through once."""
+        require_seed(self.seed)
+        require_whole(self.restarts, 1, "training has at least 1 start (restarts)")
         if isinstance(data, Store):
             return Stream.of(data, self.configuration(), self.seed, progress)
         if not isinstance(data, Stream):

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.stats import chi2
 
+from ..arguments import require_seed, require_whole
 from ..digests import digest_of
 from ..emissions.named import options_of
 from ..ensembles import Kept, Place, run_each
@@ -22,6 +23,9 @@ from ..timeseries import TimeSeries
 from .fit import ExactFit, Progress, climb, fit
 
 WIDEST = 30.0  # how far, in log rate, the end of an interval is looked for
+# Data sets of a bootstrap: another falls outside the smallest and the largest of n with probability 2 / (n + 1), which
+# is 5 % for 39. Fewer cannot give an interval as wide as 95 %.
+FEWEST = 39
 
 
 @in_double_precision
@@ -74,11 +78,14 @@ def bootstrap(
     """The same fit with intervals from data sets simulated from it and fitted like the real one.
 
     Args:
+        n: data sets, at least 39, whose smallest and largest rates are then the ends; 200 give steadier ones.
         cluster: None for this process, "local" for all cores of this machine, or the address of a `dask scheduler`.
         folder: keeps every fit: one that was interrupted goes on, one with more data sets adds to those it has.
     """
     if fitted.panel.exact_entry is not None:
         raise InputError("the bootstrap cannot simulate exact times of entry: use the observed information")
+    require_seed(seed)
+    require_whole(n, FEWEST, f"a 95 % interval by bootstrap takes at least {FEWEST} simulated data sets, better 200")
     questions = {f"bootstrap {k + 1}": {"drawn": seed + k + 1, "seed": seed} for k in range(n)}
     kept = None if folder is None else Kept(folder, {"data": digest_of(data), "fitted": _identity(fitted)})
     found = run_each(refitted, questions, (fitted, data), cluster=cluster, kept=kept, progress=progress)
@@ -87,7 +94,8 @@ def bootstrap(
     tail = (1 - LEVEL) / 2
 
     def between(drawn: np.ndarray, mean: np.ndarray) -> Interval:
-        return Interval(mean, *np.quantile(drawn, [tail, 1 - tail], axis=0))
+        # By ranks over n + 1: each end is passed by a new draw with probability `tail`, for any n.
+        return Interval(mean, *np.quantile(drawn, [tail, 1 - tail], axis=0, method="weibull"))
 
     intervals = {"rates": between(samples, fitted.rates)}
     for name, entry in fitted.emission.natural(fitted.parameters.emission).items():

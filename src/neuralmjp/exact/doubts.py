@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from ..emissions.wrapped import SHARED
 from ..mjp.interval import Z
 from .evidence import Laid
 from .fit import ExactFit, Height
@@ -98,8 +99,9 @@ def _gain_over_one_state(fit: ExactFit, top: Height) -> float | None:
             return None
     alike = fit.parameters._replace(emission={name: np.asarray(value) for name, value in pooled.items()})
     alone = fit.objective(fit.packing.vector(alike)).log_likelihood
-    own = sum(int(np.asarray(x).sum()) for x in emission.learned(fit.parameters.emission).values())
-    more = len(fit.packing.free) - own / n_states
+    learned = {name: int(np.asarray(x).sum()) for name, x in emission.learned(fit.parameters.emission).items()}
+    of_one = sum(n if name.startswith(SHARED) else n / n_states for name, n in learned.items())
+    more = len(fit.packing.free) - of_one
     return top.log_likelihood - alone - 0.5 * more * float(np.log(np.asarray(laid.evidence.valid).sum()))
 
 

@@ -1,7 +1,8 @@
 """From a data set to what the likelihood needs: observations in lanes, with what is known for certain."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import Any
 
 import jax.numpy as jnp
@@ -30,8 +31,23 @@ class Panel:
     first_known: bool = False
     censored: Mapping[float, Sequence[float]] = field(default_factory=dict)
 
+    def __post_init__(self):
+        if not isinstance(self.exact_entry, Real | None):
+            raise InputError(f"exact_entry is a label, a number as in the data; got {self.exact_entry!r}")
+        told = self.censored.items() if isinstance(self.censored, Mapping) else [(None, ())]
+        if not all(isinstance(states, Collection) and _labels(label, *states) for label, states in told):
+            raise InputError(
+                "censored says which states each label may stand for, all of them numbers as in the data, such as "
+                f"{{99: (1, 2)}}; got {self.censored!r}"
+            )
+
     def __bool__(self) -> bool:
         return self.exact_entry is not None or self.first_known or bool(self.censored)
+
+
+def _labels(*given: object) -> bool:
+    """Whether all are numbers, at least two: a label, and what it may stand for."""
+    return len(given) > 1 and all(isinstance(one, Real) for one in given)
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
+from ..arguments import require_seed
 from ..emissions import Dictionary, reordered
 from ..emissions.wrapped import levels_of
 from ..errors import InputError
@@ -100,6 +101,7 @@ def fit(
         start: parameters in the units of the data to climb from; without it, EM finds a start. An emission that is
             learned by EM alone is then taken as it is.
     """
+    require_seed(seed)
     scaling = Scaling.of(model.emission, data.values)
     n_states = model.rate_model.n_states
     if start is None:

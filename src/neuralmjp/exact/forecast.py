@@ -6,6 +6,7 @@ import jax
 import numpy as np
 from jaxtyping import Float, Int
 
+from ..arguments import require_seed
 from ..emissions.emission import Emission, Params
 from ..mjp import transition_matrix
 from ..timeseries import TimeSeries
@@ -36,6 +37,7 @@ def forecast_states(
 ) -> StateForecast:
     """The law at the last observation of each series, carried on by exp(F t), and draws of what it shows."""
     later = later_times(data, times)
+    require_seed(seed)
     rng = np.random.default_rng(seed)
     params = jax.tree.map(np.asarray, params)
     laws, drawn = [], []

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from itertools import pairwise
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Int
@@ -15,6 +14,7 @@ from ..emissions.readings import DARK, Readings
 from ..errors import InputError
 from ..mjp.simulate import gaps_from_times, observe_many
 from ..systems import ReactionNetwork
+from ..systems.system import randomness
 from ..timeseries import TimeSeries
 from .lattice_likelihood import Likelihood
 
@@ -176,7 +176,7 @@ def _sampled(
     seed: int,
 ) -> Float[np.ndarray, "sample row column"]:
     """Joint draws: counts at the last observation, simulated onwards and read."""
-    rng, data = np.random.default_rng(seed), likelihood.data
+    (rng, key), data = randomness(seed), likelihood.data
     counts = likelihood.last_counts(log_constants, noise, n, rng)
     longest = max(len(one) for one in later)
     last = data.times[data.offsets[1:] - 1]
@@ -185,7 +185,7 @@ def _sampled(
     times = np.repeat(padded, n, axis=0)
     process = network.process(dict(zip(network.parameters, jnp.exp(jnp.asarray(log_constants)), strict=True)))
     start = jnp.asarray(counts.reshape(-1, counts.shape[-1]))
-    paths = np.asarray(observe_many(process, start, gaps_from_times(times), jax.random.key(seed)))
+    paths = np.asarray(observe_many(process, start, gaps_from_times(times), key))
     hidden = paths[:, 1:].reshape(len(data), n, longest, -1)
     kept = np.concatenate([np.moveaxis(hidden[i, :, : len(one)], 1, 0) for i, one in enumerate(later)])
     params = {name: np.asarray(value) for name, value in noise.items()}

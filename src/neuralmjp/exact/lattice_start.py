@@ -12,7 +12,9 @@ from ..errors import InputError
 from ..systems.events import Events
 from ..timeseries import TimeSeries
 
-FAR = 12.0  # robust standard deviations outside the box that no noise explains
+# Noise parameters (standard deviations, decay lengths) outside the box that no reading in a thousand million comes to.
+FAR = {"gaussian": 6.0, "two-sided-exponential": 20.0}
+ROBUST = 1.4826  # standard deviation of a normal law per median of its sizes
 LEAST_SHARE = 0.1  # of the most frequent reaction: a start for one that the moments do not show
 LEAST_NOISE = 0.3
 DETECTED = 0.5
@@ -30,17 +32,41 @@ def check_readable(data: TimeSeries, readings: Readings, box: tuple[int, ...]) -
         beyond, below = value > most, np.zeros(len(value), dtype=bool)
         if readings.noise == "poisson":
             beyond &= poisson.sf(np.nan_to_num(value) - 1, most) < 1e-12
-        elif readings.noise in ("gaussian", "two-sided-exponential"):
-            slack = FAR * max(1.4826 * float(np.nanmedian(np.abs(steps[:, column]))), 1.0)
-            if readings.fixed is not None:
-                slack = max(slack, FAR * readings.fixed[column])
-            beyond, below = value > most + slack, value < -slack
+        elif readings.noise in FAR:
+            above, under = _slack(value, steps[:, column], readings, column, most)
+            beyond, below = value > most + above, value < -under
         for row in np.flatnonzero(beyond | below)[:1]:
             series = int(np.searchsorted(data.offsets, row, side="right")) - 1
-            what = f"its box ends at {most}: enlarge the box" if beyond[row] else "counts are not negative"
+            what = "counts are not negative"
+            if beyond[row]:
+                top = int(np.ceil(np.nanmax(value)))
+                largest = tuple(top if s in shown else n - 1 for s, n in enumerate(box))
+                lines = ", ".join(f"'box {one} {top}'" for one in name.split("+"))
+                what = (
+                    f"its box ends at {most}: enlarge the box, in a network file by {lines}, in Python by "
+                    f"dataclasses.replace(network, largest={largest})"
+                )
+                if readings.noise in FAR and readings.fixed is None:
+                    what += "; if it is noise, say how much there is by the noise scale"
             raise InputError(
                 f"series {data.names[series]}, time {data.times[row]:g}: {name} reads {value[row]:g}, but {what}"
             )
+
+
+def _slack(
+    value: Float[np.ndarray, "row"], steps: Float[np.ndarray, "step"], readings: Readings, column: int, most: int
+) -> tuple[float, float]:
+    """How far above its box and below zero a reading may lie by noise.
+
+    Known noise says it. Else the noise is no larger than steps between neighbours tell, of which counts make a part;
+    and where that would reach beyond the box by more than half of it, readings below zero must show such noise too.
+    """
+    far = FAR[readings.noise]
+    if readings.fixed is not None:
+        return far * readings.fixed[column], far * readings.fixed[column]
+    largest = far * max(ROBUST * float(np.nanmedian(np.abs(steps))) / np.sqrt(2), 1.0)
+    shown = -3 * float(np.nanmin(value))  # three times as far above the box as below zero
+    return max(min(largest, max(most / 2, shown)), far), largest
 
 
 def crude_start(data: TimeSeries, events: Events, readings: Readings) -> tuple[Float[np.ndarray, "constant"], Params]:

@@ -8,17 +8,20 @@ A table has one row per observation, with its series (optional), its time and it
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
 from ..store import Store
 from ..timeseries import TIME_UNIT, TimeSeries
-from ..units import sampling
+from ..units import length, sampling
 from .columns import Request
 from .files import check_readable, in_unit, replacing
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _FORMATS = {
     ".csv": "csv",
@@ -44,7 +47,7 @@ _WRITTEN = ("csv", "parquet", "npz", "hdf5", "zarr")
 
 
 def read(
-    path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    path: "str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | pd.DataFrame",
     *,
     series: str | int | None = None,
     time: str | int | None = None,
@@ -61,7 +64,7 @@ def read(
 
     Args:
         path: .csv, .tsv, .txt, .csv.gz, .parquet, .pq, .npz, .h5, .mat (version 7.3), .abf, .dcd, .xtc, .trr, .nc, ...;
-            a folder of Parquet files; or .zarr.
+            a folder of Parquet files; or .zarr. Also a pandas frame, as `TimeSeries.from_frame` takes it.
         series: column that says which series a row belongs to. If left out: the one called "series", whether in
             capitals or not; if there is none, all rows are one series.
         time: column of times, or of dates, which count from the earliest. If left out: the one called "time".
@@ -85,10 +88,13 @@ def read(
     if isinstance(path, str | os.PathLike) and is_store(path):
         given = {one.name: getattr(asked, one.name) for one in fields(asked)}
         return open_store(path, time_unit=time_unit, **given | {"rate": rate, "decimate": decimate}).whole()
-    if isinstance(path, str | os.PathLike):
+    if type(path).__name__ == "DataFrame":
+        replace(asked, rate=rate).only(("series", "time", "values"), Path("data frame"), "a table in memory")  # type: ignore[arg-type]
+        data = TimeSeries.from_frame(path, series=series, time=time, values=values, time_unit=time_unit)  # type: ignore[arg-type]
+    elif isinstance(path, str | os.PathLike):
         data = _read_one(Path(path), asked, rate, time_unit)
     else:
-        data = _joined([(Path(one), _read_one(Path(one), asked, rate, time_unit)) for one in path])
+        data = _joined([(one, _read_one(one, asked, rate, time_unit)) for one in _files(path)])
     if decimate == 1:
         return data
     from ..preprocess import decimated
@@ -140,6 +146,20 @@ def write(data: TimeSeries, path: str | os.PathLike[str]) -> None:
         module_of(path).write(data, temporary)
 
 
+def _files(paths: object) -> list[Path]:
+    """Files by their names."""
+    if not isinstance(paths, Iterable):
+        raise InputError(f"a file is read by its name, several by a list of theirs; got {type(paths).__name__}")
+    found = list(paths)
+    odd = next((one for one in found if not isinstance(one, str | os.PathLike)), None)
+    if odd is not None:
+        raise InputError(
+            f"files are read by their names, got {type(odd).__name__} among them: of several data frames, "
+            "pandas.concat makes one, with a column of series"
+        )
+    return [Path(one) for one in found]
+
+
 def _read_one(path: Path, asked: Request, rate: str | float | None, time_unit: str | None) -> TimeSeries:
     check_readable(path)
     format_ = module_of(path)
@@ -163,6 +183,9 @@ def _joined(parts: list[tuple[Path, TimeSeries]]) -> TimeSeries:
     for label, (_, data) in zip(labels, parts, strict=True):
         names = (label,) if len(data) == 1 else tuple(f"{label}/{name}" for name in data.names)
         named.append(replace(data, names=names))
+    if all(data.origin is not None for data in named):  # each file of dates chose a unit of its own
+        finest = min((data.time_unit for data in named), key=lambda unit: length(unit) or 0)
+        named = [data.in_unit(finest) for data in named]
     return TimeSeries.concatenate(named)
 
 

@@ -90,7 +90,7 @@ class Clock:
 
     def _difference(self, found: Kind | None, type_: pa.DataType, cell: Any) -> str:
         if found is None and isinstance(cell, str) and _LIKE_A_DATE.match(cell):
-            return "is no day of the calendar, or finer than a microsecond; write it as 2024-01-31T12:30:00.123456"
+            return f"is no date in ISO's form, of the calendar and to the microsecond, such as {EXAMPLES}"
         if not self.dated:
             if found is None:
                 return f"is not a number; every observation needs a time: a number, or a date such as {EXAMPLES}"

@@ -141,6 +141,6 @@ class _Table:
     def _listing(self) -> str:
         shown = [repr(name) for name in self.names[:20]] + ["..."] * (len(self.names) > 20)
         listing = f"the columns are {', '.join(shown)}"
-        if all(re.fullmatch(r"[-+\d.eE]+", name) for name in self.names):
+        if all(re.fullmatch(r"[-+\d.,eE]+", name) for name in self.names):
             listing += "; use --no-header if the first line holds data"
         return listing

@@ -39,6 +39,8 @@ def read(path: Path, request: Request) -> TimeSeries:
     try:
         with _open(path) as stream:
             first = _first_line(path, stream)
+            if not first:
+                raise InputError(f"{path}: holds nothing but blank lines; write or copy it again")
             delimiter = _sniff(first)
             fields = _fields(first, delimiter)
             if request.rate is not None and all(map(is_number, fields)):

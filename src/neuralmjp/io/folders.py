@@ -6,6 +6,7 @@ from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from ..errors import InputError
 from ..store import GROUP_ROWS, MOST_ROWS, Store
@@ -51,14 +52,18 @@ class ParquetFolder(Store):
             raise InputError(f"{path}: holds no .parquet files with rows of data; name a file, or a folder of such")
         with parquet.opened(self._files[0]) as first:
             self._columns = request.resolve(first.schema_arrow.names, str(self._files[0]))
-            time, unit = self._columns.time, parquet.time_unit_of(first.schema_arrow)
-            looked_at = time is not None and may_hold_dates(first.schema_arrow.field(time).type)
+            unit = parquet.time_unit_of(first.schema_arrow)
         self._clock = Clock()
-        if looked_at:
+        if any(self._may_hold_dates(file) for file in self._files):
             self._look_for_dates()
         self._counted = self._clock.unit(unit)
         self.time_unit = self._counted if time_unit is None else time_unit
         self.value_names = self._columns.value_names
+
+    def _may_hold_dates(self, file: Path) -> bool:
+        with parquet.opened(file) as table:
+            time = self._request.resolve(table.schema_arrow.names, str(file)).time
+            return time is not None and may_hold_dates(table.schema_arrow.field(time).type)
 
     def _look_for_dates(self) -> None:
         """All parts count from the earliest date, which may be in any of them."""
@@ -98,12 +103,25 @@ class ParquetFolder(Store):
     def whole(self) -> TimeSeries:
         """All of it, held in memory."""
         if self._columns.series is None:
-            each = (self._named(parquet.read(file, self._request), file) for file in self._files)
+            each = [self._alone(file) for file in self._files]
             return TimeSeries.concatenate(one for one in each if one is not None)
         builder = TableBuilder(str(self.path), self._columns, self._locate, self._clock)
         for file in self._files:
             self._read(file, builder)
         return in_unit(builder.finish(self._counted), self.time_unit, self.path)
+
+    def _alone(self, file: Path) -> TimeSeries | None:
+        """A file that is one series."""
+        with parquet.opened(file) as table:
+            self._check_unit(table, file)
+        return self._named(parquet.read(file, self._request), file)
+
+    def _check_unit(self, table: Any, file: Path) -> None:
+        if not self._clock.dated and (unit := parquet.time_unit_of(table.schema_arrow)) != self._counted:
+            raise InputError(
+                f"{file}: counts time in {unit!r}, but {self._files[0].name} in {self._counted!r}; write all "
+                "parts in one unit"
+            )
 
     def _read(self, file: Path, builder: TableBuilder, group: int | None = None) -> None:
         with parquet.opened(file) as table:
@@ -113,11 +131,7 @@ class ParquetFolder(Store):
                     f"{file}: has the columns {', '.join(columns.names)}, other than {self._files[0].name}; name those "
                     "to read with --series and --values"
                 )
-            if not self._clock.dated and (unit := parquet.time_unit_of(table.schema_arrow)) != self._counted:
-                raise InputError(
-                    f"{file}: counts time in {unit!r}, but {self._files[0].name} in {self._counted!r}; write all "
-                    "parts in one unit"
-                )
+            self._check_unit(table, file)
             groups = range(table.num_row_groups) if group is None else [group]
             parquet.add_groups(table, file, columns, groups, builder)
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import pandas as pd
 import pyarrow as pa
 
+from ..errors import InputError
 from ..timeseries import TimeSeries
 from .columns import Request
 from .tables import TableBuilder, record_batches, table_schema
@@ -19,6 +20,11 @@ def from_frame(
     time_unit: str | None,
 ) -> TimeSeries:
     """See `TimeSeries.from_frame`; messages count rows from 0, as `iloc` does."""
+    if not isinstance(frame, pd.DataFrame):
+        raise InputError(
+            f"one pandas data frame is needed, got {type(frame).__name__}: of several, pandas.concat makes one, with a "
+            "column of series"
+        )
     columns = Request(series, time, values).resolve([str(name) for name in frame.columns], "data frame")
     builder = TableBuilder("data frame", columns, lambda row: f"data frame, row {row} (counted from 0)")
     arrays = [_array(frame.iloc[:, position]) for position in columns.used]

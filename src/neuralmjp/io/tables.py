@@ -1,5 +1,6 @@
 """Long tables, one row per observation: batch by batch into a `TimeSeries`, and back."""
 
+import re
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -16,6 +17,7 @@ from .clock import BadCell, Clock
 from .columns import Columns
 
 _ROWS_PER_BATCH = 1 << 17
+_DECIMAL_COMMA = re.compile(r"\s*[-+]?\d*,\d+([eE][-+]?\d+)?\s*$")
 
 
 class TableBuilder:
@@ -140,6 +142,8 @@ class TableBuilder:
         text = column[row : row + 1].cast(pa.string())[0].as_py()
         if row + self._n_rows == 0 and not self._columns.header:
             what = "is not a number; leave out --no-header if the first line names the columns"
+        if _DECIMAL_COMMA.match(text):
+            what = f"has a comma; write numbers with a decimal point, such as {text.strip().replace(',', '.')}"
         shown = text if len(text) <= 40 else text[:40] + "..."
         return InputError(f"{self._locate(row + self._n_rows)}, {self._columns.label(position)}: {shown!r} {what}")
 

@@ -1,6 +1,7 @@
 """Figures of the checks of a fit: what the model says in colour, what the data show in black or grey."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -8,6 +9,9 @@ from matplotlib.axes import Axes
 
 from ..mjp import Interval
 from .palette import TRACE, TRUTH, state_colour
+
+if TYPE_CHECKING:
+    from ..validation import Prevalence
 
 
 def plot_chapman_kolmogorov(
@@ -18,17 +22,20 @@ def plot_chapman_kolmogorov(
     *,
     state: int,
     time_unit: str,
+    names: Sequence[str] | None = None,
 ) -> Axes:
     """Draw the probabilities of all states a lag after one of them: foreseen as lines with bands, seen as dots.
 
     Args:
         predicted, observed: (lag, state, state).
         state: the one that is left.
+        names: of the states, such as `fitted.state_names`; their numbers if not given.
     """
+    names = names or [str(k) for k in range(predicted.mean.shape[-1])]
     for k in range(predicted.mean.shape[-1]):
         line, low, high = (end[:, state, k] for end in (predicted.mean, predicted.lower, predicted.upper))
         ax.fill_between(lags, low, high, color=state_colour(k), alpha=0.2, linewidth=0)
-        ax.plot(lags, line, linewidth=1.6, color=state_colour(k), label=f"{state} → {k}")
+        ax.plot(lags, line, linewidth=1.6, color=state_colour(k), label=f"{names[state]} → {names[k]}")
         seen, below, above = (end[:, state, k] for end in (observed.mean, observed.lower, observed.upper))
         ax.errorbar(
             lags, seen, yerr=np.maximum([seen - below, above - seen], 0), fmt="o", capsize=3, color=state_colour(k)
@@ -68,12 +75,14 @@ def plot_dwell_times(
     ax: Axes,
     *,
     time_unit: str,
+    names: Sequence[str] | None = None,
 ) -> Axes:
     """Draw histograms of the decoded dwell times, in steps of the logarithm, and the exponentials of the fitted rates.
 
     Args:
         dwells: of each state.
         exit_rates: of the fitted process.
+        names: of the states, such as `fitted.state_names`; their numbers if not given.
     """
     every = np.concatenate([one for one in dwells if len(one)] or [np.ones(1)])
     edges = np.geomspace(every.min() * 0.99, every.max() * 1.01, 25)
@@ -82,7 +91,7 @@ def plot_dwell_times(
         if len(found) == 0:
             continue
         counts = np.histogram(found, edges)[0]
-        ax.stairs(counts, edges, color=state_colour(k), linewidth=1.2, label=f"state {k}")
+        ax.stairs(counts, edges, color=state_colour(k), linewidth=1.2, label=f"state {names[k] if names else k}")
         # Expected in a step of the logarithm; shorter ones than the first edge are not seen.
         expected = len(found) * rate * fine * np.exp(-rate * (fine - edges[0])) * np.log(edges[1] / edges[0])
         ax.plot(fine, expected, linewidth=1, linestyle="--", color=state_colour(k))
@@ -122,6 +131,9 @@ def plot_density(
     return ax
 
 
+@overload
+def plot_prevalence(found: "Prevalence", ax: Axes) -> Axes: ...
+@overload
 def plot_prevalence(
     times: Float[np.ndarray, "time"],
     observed: Float[np.ndarray, "time state"],
@@ -130,14 +142,44 @@ def plot_prevalence(
     *,
     labels: Sequence[str],
     time_unit: str,
+) -> Axes: ...
+def plot_prevalence(*drawn: Any, **words: Any) -> Axes:
+    """Draw the share in each state over time: observed as dots, expected as lines with bands.
+
+    What `validation.prevalence` found is drawn as its verdict sees it: by the state last seen, at the times that are
+    compared (at all where none are), with bands that hold 95 % of the dots of a right model. Or give numbers.
+
+    >>> # plot_prevalence(prevalence(fitted, data), ax)
+    """
+    return _shares_found(*drawn, **words) if len(drawn) + len(words) == 2 else _shares(*drawn, **words)
+
+
+def _shares_found(found: "Prevalence", ax: Axes) -> Axes:
+    some = found.compared if found.compared.any() else found.at_risk > 0
+    mean, width = found.expected_last[some], 1.96 * found.error[some]
+    band = Interval(mean, np.clip(mean - width, 0, 1), np.clip(mean + width, 0, 1))
+    _shares(found.times[some], found.observed[some], band, ax, names=found.names, time_unit=found.time_unit)
+    ax.set_ylabel("share, by the state last seen")
+    return ax
+
+
+def _shares(
+    times: Float[np.ndarray, "time"],
+    observed: Float[np.ndarray, "time state"],
+    expected: Interval,
+    ax: Axes,
+    *,
+    labels: Sequence[str] = (),
+    names: Sequence[str] = (),
+    time_unit: str,
 ) -> Axes:
-    """Draw the share in each state over time: observed as dots, expected as lines with bands."""
-    for k, label in enumerate(labels):
-        ax.fill_between(
-            times, expected.lower[:, k], expected.upper[:, k], color=state_colour(k), alpha=0.2, linewidth=0
-        )
-        ax.plot(times, expected.mean[:, k], linewidth=1.6, color=state_colour(k), label=f"state {label}")
-        ax.plot(times, observed[:, k], "o", markersize=4, color=state_colour(k))
+    for k, name in enumerate(names or [f"state {label}" for label in labels]):
+        colour = state_colour(k)
+        ax.fill_between(times, expected.lower[:, k], expected.upper[:, k], color=colour, alpha=0.2, linewidth=0)
+        ax.plot(times, expected.mean[:, k], linewidth=1.6, color=colour, label=name)
+        ax.plot(times, observed[:, k], "o", markersize=4, color=colour)
+    ax.plot([], [], linewidth=1.6, color=TRUTH, label="expected, 95 %")
+    ax.plot([], [], "o", markersize=4, color=TRUTH, label="observed")
     ax.set(xlabel=f"time since the first observation ({time_unit})", ylabel="share", ylim=(-0.02, 1.02))
     return ax
 

@@ -6,6 +6,7 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from ..arguments import numbers_of
 from ..errors import InputError
 from ..mjp.types import ArrayLike, Square, as_tuples
 from .rate_model import Logs, RateModel, log_floor
@@ -119,7 +120,7 @@ def check_mask(mask: ArrayLike | None, n_states: int) -> Bool[np.ndarray, "state
     off = ~np.eye(n_states, dtype=bool)
     if mask is None:
         return off
-    table = np.asarray(mask)
+    table = numbers_of(mask, "a mask")
     if table.shape != (n_states, n_states):
         raise InputError(f"a mask for {n_states} states is a {n_states} x {n_states} table, got shape {table.shape}")
     if not np.isin(table, (0, 1)).all():

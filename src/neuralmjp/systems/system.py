@@ -8,6 +8,7 @@ import jax
 import numpy as np
 from jaxtyping import Float, Int
 
+from ..arguments import require_seed
 from ..errors import InputError
 from ..mjp import entropy_production, mfpt, stationary_distribution, timescales
 from ..mjp.precision import in_double_precision
@@ -122,6 +123,5 @@ def check_request(grid: Grid, n_series: int, length: int, duration: float) -> No
 @in_double_precision  # else JAX would see the low half of a large seed only
 def randomness(seed: int) -> tuple[np.random.Generator, jax.Array]:
     """One seed, two sources: NumPy's for times and noise in double precision, JAX's for the process."""
-    if not 0 <= seed < 2**63:
-        raise InputError(f"a seed must not be negative and must be below 2^63, got {seed}")
+    require_seed(seed)
     return np.random.default_rng(seed), jax.random.key(seed)

@@ -134,6 +134,10 @@ class Config:
         ):
             if not getattr(self, name) > 0:
                 raise InputError(f"{name} must be positive, got {getattr(self, name)}")
+        if self.curriculum is not None:
+            few, *spans = self.curriculum
+            if any(type(n) is not int for n in self.curriculum) or few < 1 or min(spans) < 0:
+                raise InputError(f"a curriculum is three whole numbers, the first at least 1; got {self.curriculum}")
         if self.mesh < 0:
             raise InputError(f"mesh is a number of devices, or 0 for all; got {self.mesh}")
         if self.kernel:

@@ -12,8 +12,9 @@ select              how many states
 from .accuracy import Accuracy, accuracy
 from .chapman_kolmogorov import ChapmanKolmogorov, chapman_kolmogorov
 from .coverage import Coverage, coverage
+from .follow_up import Prevalence, prevalence
 from .implied_timescales import ImpliedTimescales, implied_timescales, plateau, thin_to_plateau
-from .panel import Pearson, Prevalence, pearson, prevalence
+from .panel import Pearson, pearson
 from .predictive import Predictive, predictive
 from .residuals import Residuals, residuals
 from .select import Candidate, Selection, select

@@ -19,7 +19,7 @@ from ..fitted import FittedMJP
 from ..mjp import Interval, stationary_distribution, transition_matrix
 from ..mjp.precision import in_double_precision
 from ..timeseries import TimeSeries
-from .verdict import REJECTED, Verdict, band, require_enough
+from .verdict import REJECTED, Verdict, band, require_enough, require_hidden_states
 
 MOST_PAIRS = 20_000
 NEAR = 0.2  # pairs whose distance differs from a lag by less than this share of it belong to it
@@ -40,6 +40,7 @@ class ChapmanKolmogorov:
     observed: Interval  # (lag, state, state), from simulations of the fitted process at the times of the data
     deviations: Float[np.ndarray, "lag state state"]  # of the observed from the mean of simulations, standard errors
     p_value: float  # rank of the largest deviation among simulated data sets
+    names: tuple[str, ...]  # of the states, for sentences and figures
     time_unit: str
 
     @property
@@ -52,7 +53,8 @@ class ChapmanKolmogorov:
     def verdict(self) -> Verdict:
         off = np.nan_to_num(np.abs(self.deviations))
         lag, i, j = np.unravel_index(int(off.argmax()), off.shape)
-        where = f"furthest off: {i} -> {j} after {self.lags[lag]:.3g}, by {off.max():.1f} standard errors"
+        jump = f"{self.names[i]} -> {self.names[j]}"
+        where = f"furthest off: {jump} after {self.lags[lag]:.3g}, by {off.max():.1f} standard errors"
         passed = self.p_value >= REJECTED
         says = "foresee what the data show at" if passed else "do not foresee what the data show at"
         return Verdict(
@@ -83,9 +85,10 @@ def chapman_kolmogorov(
         lag: if not given, so many median gaps that the last lag is about three times the slowest timescale.
         simulations: data sets from the fitted process, behind standard errors and p-value; at least 50.
     """
+    require_hidden_states(fitted, "chapman_kolmogorov")
     if fitted.panel.exact_entry is not None or fitted.emission.hidden_level:
         raise InputError("the test needs observation times that do not depend on the states, and an emission of states")
-    require_enough(simulations)
+    require_enough(simulations, seed)
     if lag is None:
         gap, slowest = float(np.median(data.gaps)), float(np.max(fitted.timescales.mean))
         times = FARTHEST * slowest / n_lags / gap if np.isfinite(slowest) else 1.0
@@ -114,6 +117,7 @@ def chapman_kolmogorov(
         Interval(observed, np.clip(observed - width, 0, 1), np.clip(observed + width, 0, 1)),
         judged.deviations.reshape(observed.shape),
         judged.p_value,
+        _names(fitted, groups),
         fitted.time_unit,
     )
 
@@ -123,6 +127,13 @@ def _groups(fitted: FittedMJP) -> Bool[np.ndarray, "state group"]:
     shared = levels_of(fitted.emission)
     which = np.arange(fitted.n_states) if shared is None else np.asarray(shared.levels)
     return np.eye(which.max() + 1, dtype=bool)[which]
+
+
+def _names(fitted: FittedMJP, groups: Bool[np.ndarray, "state group"]) -> tuple[str, ...]:
+    """Of the groups: the names of their states, or the numbers of the levels where states have no names."""
+    if fitted.state_names == tuple(map(str, range(fitted.n_states))):
+        return tuple(map(str, range(groups.shape[1])))
+    return tuple(" or ".join(fitted.state_names[k] for k in np.flatnonzero(each)) for each in groups.T)
 
 
 def _pairs(data: TimeSeries, lag: float, seed: int) -> tuple[Int[np.ndarray, "pair"], Int[np.ndarray, "pair"]]:

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ..arguments import require_seed
 from ..errors import InputError
 from ..timeseries import TimeSeries
 
@@ -16,6 +17,7 @@ def in_parts(data: TimeSeries, folds: int, seed: int) -> tuple[TimeSeries, np.nd
     """
     if folds < 2:
         raise InputError(f"cross-validation needs at least 2 folds, got {folds}")
+    require_seed(seed)
     wanted = folds * BLOCKS_PER_FOLD
     if len(data) >= wanted:
         return data, np.random.default_rng(seed).permutation(np.arange(len(data)) % folds)

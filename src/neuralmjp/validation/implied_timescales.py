@@ -8,6 +8,7 @@ from jaxtyping import Float, Int
 
 from ..errors import InputError
 from ..estimators import ExactMJP
+from ..estimators.assumptions import Assumptions
 from ..mjp import Interval
 from ..preprocess import thinned
 from ..timeseries import TimeSeries
@@ -58,6 +59,8 @@ def implied_timescales(
     data: TimeSeries, estimator: ExactMJP, thinnings: Sequence[int] = THINNINGS
 ) -> ImpliedTimescales:
     """Fit to every n-th observation, n from `thinnings`; those that would leave too little are left out."""
+    if not isinstance(estimator, Assumptions):
+        raise InputError(f"timescales are of fits by an estimator such as ExactMJP(2), got {type(estimator).__name__}")
     if estimator.panel.exact_entry is not None:
         raise InputError("thinned data lack exact times of entry, on which such a model rests")
     fewest = FEWEST_PER_STATE * estimator.n_states

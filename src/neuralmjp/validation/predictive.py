@@ -10,7 +10,7 @@ from ..exact.alternatives import resimulated
 from ..fitted import FittedMJP
 from ..mjp.precision import in_double_precision
 from ..timeseries import TimeSeries
-from .verdict import REJECTED, Band, Verdict, band, require_enough
+from .verdict import REJECTED, Band, Verdict, band, require_enough, require_hidden_states
 
 BINS = 40
 PLACES = 12  # at which dwell times and correlations are compared
@@ -76,12 +76,13 @@ def predictive(fitted: FittedMJP, data: TimeSeries, *, simulations: int = 50, se
     The path of every simulated data set is decoded as that of the data is, so that what decoding misses is missed in
     both.
     """
+    require_hidden_states(fitted, "predictive")
     if fitted.panel.exact_entry is not None:
         raise InputError(
             "the model cannot simulate exact times of entry; where states are seen as they are, prevalence "
             "and Pearson's test can"
         )
-    require_enough(simulations)
+    require_enough(simulations, seed)
     runs = [resimulated(fitted, data, seed=seed + k + 1) for k in range(simulations)]
     lags = _lags(data)
     edges = np.stack([_edges(column) for column in data.values.T])

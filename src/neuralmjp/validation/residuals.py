@@ -7,13 +7,14 @@ import numpy as np
 from jaxtyping import Float
 from scipy.stats import kstest, norm
 
+from ..arguments import require_seed
 from ..emissions.emission import Emission, Params
 from ..emissions.wrapped import Wrapped
 from ..exact.forecast import draw
 from ..fitted import FittedMJP
 from ..mjp.precision import in_double_precision
 from ..timeseries import TimeSeries
-from .verdict import Verdict
+from .verdict import Verdict, require_hidden_states
 
 MOST = 10_000  # observations looked at
 DRAWS = 200
@@ -58,6 +59,8 @@ def residuals(fitted: FittedMJP, data: TimeSeries, *, seed: int = 0) -> Residual
     the model is right, so that its randomised rank is uniform for any emission, also of counts. Of long recordings the
     first ten thousand observations are taken.
     """
+    require_hidden_states(fitted, "residuals")
+    require_seed(seed)
     rng = np.random.default_rng(seed)
     laws = fitted.one_step_ahead(data).states
     params = jax.tree.map(np.asarray, fitted.parameters.emission)

@@ -13,6 +13,7 @@ from ..errors import InputError
 from ..estimators import ExactMJP
 from ..fitted import FittedMJP
 from ..mjp.precision import in_double_precision
+from ..systems import SYSTEMS, System
 from ..timeseries import TimeSeries
 from .candidates import Candidate, candidates_of
 from .folds import in_parts
@@ -77,6 +78,13 @@ def select(
         raise InputError("numbers of states to choose from begin with 2, such as 2, 3, 4")
     if assumed.get("levels") is not None:
         raise InputError("levels fix the number of states: leave them out, and fit with them once it is chosen")
+    prior = assumed.get("prior", "free")
+    if isinstance(prior, System) or (isinstance(prior, str) and prior in SYSTEMS):
+        name = prior.name if isinstance(prior, System) else prior
+        raise InputError(
+            f"{name} is a system with states of its own, so that there is no number of them to choose: fit it as it "
+            f"is, by neuralmjp fit --prior {name}, or choose among rates that are free or reversible"
+        )
     parts, fold = in_parts(data, folds, seed)
     estimators = {n: ExactMJP(n, restarts=restarts, seed=seed, **assumed) for n in tried}
     kept = None

@@ -5,7 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
+from ..arguments import require_seed
 from ..errors import InputError
+from ..fitted import FittedMJP
 from ..mjp.interval import LEVEL
 
 REJECTED = 0.02  # a p-value below this speaks against the model
@@ -42,9 +44,19 @@ class Band:
         return float(beyond[known].mean()) if known.any() else 0.0
 
 
-def require_enough(simulations: int) -> None:
-    """Raise unless so many simulations can speak against a model at all."""
-    if simulations < FEWEST_SIMULATIONS:
+def require_hidden_states(fitted: object, check: str) -> None:
+    """Raise unless a model is one of hidden states, for the checks that need them."""
+    if not isinstance(fitted, FittedMJP):
+        raise InputError(
+            f"{check} is a check of a fit with hidden states (FittedMJP), got {type(fitted).__name__}: for a fitted "
+            "reaction network there is validation.coverage, its forecasts against what came"
+        )
+
+
+def require_enough(simulations: int, seed: int = 0) -> None:
+    """Raise unless so many simulations can be made from this seed and speak against a model at all."""
+    require_seed(seed)
+    if not isinstance(simulations, int | np.integer) or simulations < FEWEST_SIMULATIONS:
         raise InputError(
             f"{simulations} simulations cannot reject a model, whatever the data: "
             f"ask for at least {FEWEST_SIMULATIONS} simulations"
