@@ -54,6 +54,8 @@ CASES = {
     "ExactMJP(2).bootstrap(labels, fitted, 'many')": "at least 39 simulated data sets, better 200, a whole number; got",
     "validation.predictive(fitted, labels, simulations='a')": "ask for at least 50 simulations",
     "validation.residuals(network, counts)": "residuals is a check of a fit with hidden states (FittedMJP), got Fitt",
+    "validation.prevalence(network, counts)": "prevalence or Pearson's test is a check of a fit with hidden states",
+    "validation.pearson(network, counts)": "prevalence or Pearson's test is a check of a fit with hidden states",
     "validation.predictive(network, counts)": "reaction network there is validation.coverage, its forecasts against",
     "validation.chapman_kolmogorov(network, counts)": "chapman_kolmogorov is a check of a fit with hidden states",
     "validation.implied_timescales(counts, NetworkMJP(births))": "an estimator such as ExactMJP(2), got NetworkMJP",

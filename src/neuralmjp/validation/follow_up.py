@@ -88,8 +88,8 @@ def prevalence(
         times: since the first observation of each series; ten steps from 0 to the longest if not given.
         ends: until when each series would have been followed had nobody been absorbed, since its first observation.
     """
-    fitted.require_values(data)
     emission, n = labels_of(fitted), fitted.n_states
+    fitted.require_values(data)
     codes = emission.codes(np.where(np.isin(data.values, emission.labels), data.values, np.nan))[:, 0]
     since = data.times - np.repeat(data.times[data.offsets[:-1]], data.lengths)
     times = np.linspace(0, since.max(), 11) if times is None else np.asarray(times, dtype=float)

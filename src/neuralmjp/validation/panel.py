@@ -17,7 +17,7 @@ from ..mjp import transition_matrix
 from ..mjp.precision import in_double_precision
 from ..priors import rates_of
 from ..timeseries import TimeSeries
-from .verdict import REJECTED, Verdict, require_enough
+from .verdict import REJECTED, Verdict, require_enough, require_hidden_states
 
 GROUPS = 4  # of gaps, from short to long
 FEWEST = 1.0  # expected transitions below which cells are left to their neighbours: they count together
@@ -52,6 +52,7 @@ class Pearson:
 
 def labels_of(fitted: FittedMJP) -> Categorical:
     """The emission, if its labels are the states."""
+    require_hidden_states(fitted, "prevalence or Pearson's test")
     emission = fitted.emission
     if not (isinstance(emission, Categorical) and emission.is_exact):
         raise InputError("prevalence and Pearson's test are for states that are seen exactly, as labels")
@@ -74,8 +75,8 @@ def pearson(fitted: FittedMJP, data: TimeSeries, *, simulations: int = 100, seed
     would have been found: a gap drawn from the longer ones of the data.
     """
     require_enough(simulations)
-    fitted.require_values(data)
     emission = labels_of(fitted)
+    fitted.require_values(data)
     rng = np.random.default_rng(seed)
     visits = _as_visits(fitted, data, rng)
     model = replace(fitted, panel=replace(fitted.panel, exact_entry=None))
