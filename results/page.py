@@ -97,9 +97,9 @@ LENT = {"as published": "paper's method", "tilted posterior": "tilted"}
 LENT_NOTE = "as published, tilted posterior: the same runs as above, on the irregular grid"
 COMPARED = ("published", "paper's method", "tilted", "exact limit")
 GLANCE_NOTE = """How far each is off, at most, over all that is named; means over all runs. For the truth of alanine
-dipeptide stands a Markov state model of the same frames, "MSM (as here)" below (with other clusters or a third trajectory
-its third timescale is 0.034 to 0.045 ns); the published numbers are of another trajectory. "-": not measured, or not of
-this truth.
+dipeptide stands a Markov state model of the same frames, "MSM (as here)" below (with other clusters or a third
+trajectory its third timescale is 0.034 to 0.045 ns); the published numbers are of another trajectory. "-": not
+measured, or not of this truth.
 """
 TOOK = "seconds"  # of all runs of a line together
 SUM = "all together"  # a row that adds up the others
@@ -116,9 +116,11 @@ take about twice the seconds of one alone, eight three times.
 
 For how long the paper trains it does not say, only for how many hours. Here it is 12,000 steps, after which the
 parameters of ratchet and Lotka-Volterra are where the paper's are. Still to be measured are joint updates, and its
-lines on folding, ion channel (with the schedules there) and alanine dipeptide: mean and covariance of the paper's
-Gaussians are outputs of a network that reads relaxed samples of the state, and neither plain numbers nor averages over
-states, as they were first run here, find the states in as many steps.
+lines on folding, the whole ion channel and recordings by real amplifiers, and alanine dipeptide, and its schedules on
+one second of the channel: mean and covariance of the paper's Gaussians are outputs of a network that reads relaxed
+samples of the state, and neither plain numbers nor averages over states, as they were first run here, find the states
+in as many steps. Lines with a curriculum on the two-mode system were run before programs for few observations came:
+the same training, other random draws, more seconds.
 """
 
 
