@@ -115,12 +115,12 @@ are runs on the same data. Repeat any of it with the command below its tables, o
 take about twice the seconds of one alone, eight three times.
 
 For how long the paper trains it does not say, only for how many hours. Here it is 12,000 steps, after which the
-parameters of ratchet and Lotka-Volterra are where the paper's are. Still to be measured are joint updates, and its
-lines on folding, the whole ion channel and recordings by real amplifiers, and alanine dipeptide, and its schedules on
-one second of the channel: mean and covariance of the paper's Gaussians are outputs of a network that reads relaxed
-samples of the state, and neither plain numbers nor averages over states, as they were first run here, find the states
-in as many steps. Lines with a curriculum on the two-mode system were run before programs for few observations came:
-the same training, other random draws, more seconds.
+parameters of ratchet and Lotka-Volterra are where the paper's are. Mean and covariance of its Gaussians are outputs of
+a network that reads relaxed samples of the state; on one second of the ion channel relaxation then comes out two to
+three times too slow. Still to be measured are joint updates, its lines on folding, the whole channel, recordings by
+real amplifiers and alanine dipeptide, and its schedules on one second. Lines with a curriculum on the two-mode system
+were run before programs for few observations came: the same training, other random draws, more seconds. Seconds of
+the paper's method on one second are those of a core that others shared.
 """
 
 
