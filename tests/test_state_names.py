@@ -121,7 +121,8 @@ def test_on_the_command_line(run, tmp_path):
     assert "well → ill" in out
     assert "names of the states: 0 is well, 1 is ill, 2 is dead" in out
     assert "note: no sign of the jump dead->well" in out
-    assert "well" in run("decode", folder, data, "--out", tmp_path / "path.csv")[1]
+    told = run("decode", folder, data, "--out", tmp_path / "path.csv")[1]
+    assert "names of the states: 0 is well, 1 is ill" in told
     assert_refused(run("fit", data, *options, "--state-names", "well, ill"), "3 states need 3 different names")
     options = ("--prior", "birth-death", "--state-names", "some")
     assert_refused(run("fit", data, *options), "--state-names belongs to hidden states")

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from ..emissions import Categorical
 from ..fitted import FittedMJP
 from ..fitted_network import FittedNetwork
 from ..io import write
 from ..timeseries import TimeSeries
+from .result_tables import which_states
 from .runs import load_any, read_for
 from .show import console, number, table
 
@@ -28,11 +28,8 @@ def decode_states(fitted: FittedMJP, data: TimeSeries, path: Path, out: Path) ->
     """The most likely state, and the probability of each, at every observation."""
     decoded = fitted.decode(data.in_unit(fitted.time_unit))
     shared = {} if decoded.levels is None else {"level": decoded.levels}
-    labels = {}
-    if isinstance(fitted.emission, Categorical) and len(fitted.emission.labels) == fitted.n_states:
-        labels["label"] = np.array(fitted.emission.labels)[decoded.states]  # states count from 0, labels as they do
-    values = np.column_stack([decoded.states, *shared.values(), decoded.probabilities, *labels.values()])
-    names = ("state", *shared, *(f"p_{k}" for k in range(fitted.n_states)), *labels)
+    values = np.column_stack([decoded.states, *shared.values(), decoded.probabilities])
+    names = ("state", *shared, *(f"p_{k}" for k in range(fitted.n_states)))
     write(replace(data, values=values, value_names=names), out)
     share = np.bincount(decoded.states, minlength=fitted.n_states) / len(decoded.states)
     jumps = int((np.diff(decoded.states) != 0)[np.isin(np.arange(1, len(data.times)), data.offsets, invert=True)].sum())
@@ -40,6 +37,8 @@ def decode_states(fitted: FittedMJP, data: TimeSeries, path: Path, out: Path) ->
     screen.print(
         f"{path}: {data.n_observations} observations decoded, {jumps} changes of state -> {out}", soft_wrap=True
     )
+    for line in which_states(fitted):
+        screen.print(line, soft_wrap=True)
     rows = [
         [name, number(float(share[k])), number(float(decoded.probabilities[:, k].mean()))]
         for k, name in enumerate(fitted.state_names)

@@ -25,7 +25,7 @@ def show(fitted: FittedMJP, path: Path, *, bound_of: str = "") -> None:
         f"{fitted.seconds:.1f} s",
         soft_wrap=True,
     )
-    for line in _which_states(fitted):
+    for line in which_states(fitted):
         screen.print(line, soft_wrap=True)
     screen.print(f"{fitted.message}", soft_wrap=True)
     screen.print(_likelihood(fitted, bound_of), soft_wrap=True)
@@ -48,7 +48,7 @@ def show(fitted: FittedMJP, path: Path, *, bound_of: str = "") -> None:
         screen.print(f"note: {warning}", soft_wrap=True)
 
 
-def _which_states(fitted: FittedMJP) -> list[str]:
+def which_states(fitted: FittedMJP) -> list[str]:
     """What the numbers of the states mean, where they have labels or names."""
     emission, names, lines = fitted.emission, fitted.state_names, []
     labels = emission.labels if isinstance(emission, Categorical) else ()
