@@ -241,7 +241,7 @@ def test_a_chain_is_passed_through_as_it_was_seen():
     states = simulate_states([[0, 0.05], [0.1, 0]], times[None], initial=[0.5, 0.5], key=jax.random.key(0))[0]
     data = TimeSeries.from_arrays(times, np.random.default_rng(0).normal(np.asarray(states), 0.1))
     (chain,) = classical.by_chains(MSM, 2, [data], [0], lambda *_: None, lag=4.0, cells=10).models
-    np.testing.assert_allclose(mfpt(classical.jumps_of(chain)), chain.mfpt, rtol=1e-9)
+    np.testing.assert_allclose(mfpt(classical.passing_rates(chain)), chain.mfpt, rtol=1e-9)
     with pytest.raises(InputError, match="a lag is a time above 0"):
         classical.by_chains(GMVAE, 2, [data], [0], lambda *_: None, lag=-1.0)
 

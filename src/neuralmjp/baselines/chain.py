@@ -134,7 +134,7 @@ def make_chain(
         timescales: likewise.
     """
     transition, notes = _stochastic(matrix)
-    law = mjp.stationary_distribution(_jumps(transition)) if law is None else law
+    law = mjp.stationary_distribution(jumps_of(transition)) if law is None else law
     notes += [f"state {len(law) - 1 - k} is never visited" for k in range(int((law < 1e-9).sum()))]
     order = np.argsort(-law, kind="stable")
     transition, law = transition[np.ix_(order, order)], law[order]
@@ -146,7 +146,7 @@ def make_chain(
         time_unit=data.time_unit,
         stationary_distribution=law,
         timescales=timescales_of(matrix, lag) if timescales is None else timescales,
-        mfpt=np.asarray(mjp.mfpt(_jumps(transition) / lag)),
+        mfpt=np.asarray(mjp.mfpt(jumps_of(transition) / lag)),
         rates=rates,
         memberships=lambda some: memberships(some)[:, order],
         scored=scored,
@@ -206,5 +206,6 @@ def _stochastic(matrix: Float[np.ndarray, "state state"]) -> tuple[Float[np.ndar
     return clipped / clipped.sum(1, keepdims=True), notes
 
 
-def _jumps(transition: Float[np.ndarray, "state state"]) -> Float[np.ndarray, "state state"]:
+def jumps_of(transition: Float[np.ndarray, "state state"]) -> Float[np.ndarray, "state state"]:
+    """What leaves each state in one lag: divided by it, rates with the chain's own passage times."""
     return transition * (1 - np.eye(len(transition)))

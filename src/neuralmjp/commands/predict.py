@@ -52,19 +52,19 @@ def run(
     known = data.in_unit(fitted.time_unit)
     later = [converted(one, data.time_unit, fitted.time_unit) for one in times]
     if isinstance(fitted, FittedNetwork):
-        forecast, labels = fitted.predict(known, later), {}
+        forecast, chances, states = fitted.predict(known, later), {}, {}
     else:
         forecast = fitted.predict(known, later, samples=SAMPLES if samples is None else samples, seed=seed)
-        labels = chances_of_labels(fitted, forecast.samples)
-        labels |= {f"p_{k}": p for k, p in enumerate(forecast.probabilities.T)}  # of the hidden states, as decode has
+        chances = chances_of_labels(fitted, forecast.samples)
+        states = {f"p_{k}": p for k, p in enumerate(forecast.probabilities.T)}  # of the hidden states, as decode has
     ahead = forecast.readings
     law = np.stack([ahead.mean, ahead.lower, ahead.median, ahead.upper], axis=-1)
-    names = (*(f"{one}_{part}" for one in fitted.value_names for part in PARTS), *labels)
-    values = np.column_stack([law.reshape(len(law), -1), *labels.values()])
+    more = {f"{fitted.value_names[0]}_p_{label}": p for label, p in chances.items()} | states
+    names = (*(f"{one}_{part}" for one in fitted.value_names for part in PARTS), *more)
+    values = np.column_stack([law.reshape(len(law), -1), *more.values()])
     result = following(data, times, values, names)
     if out is not None:
         write(result, out)
-    chances = {name.removeprefix(f"{fitted.value_names[0]}_p_"): p for name, p in labels.items() if "_p_" in name}
     show(result, law, fitted.value_names, chances, path, out)
 
 
@@ -146,8 +146,7 @@ def chances_of_labels(fitted: FittedMJP, samples: np.ndarray) -> dict[str, np.nd
     """The share of each label among the samples, where labels are what is seen."""
     if not isinstance(fitted.emission, Categorical):
         return {}
-    name = fitted.value_names[0]
-    return {f"{name}_p_{label:g}": (samples[..., 0] == label).mean(0) for label in fitted.emission.labels}
+    return {f"{label:g}": (samples[..., 0] == label).mean(0) for label in fitted.emission.labels}
 
 
 def show(

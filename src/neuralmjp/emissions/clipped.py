@@ -9,7 +9,7 @@ from jax.scipy.stats import norm
 from jaxtyping import Array, Float
 
 from .emission import Emission, Natural, Observations, Params, per_state
-from .gaussian import Gaussian, SharedGaussian
+from .gaussian import Gaussian, Independent
 from .wrapped import Wrapped
 
 # A recording counts as clipped if so large a share of its values equals the largest or the smallest one exactly.
@@ -29,11 +29,11 @@ class Clipped(Wrapped):
         base: the Gaussian before it was cut.
     """
 
-    base: Gaussian | SharedGaussian
+    base: Independent
     low: tuple[float, ...] = eqx.field(static=True)
     high: tuple[float, ...] = eqx.field(static=True)
 
-    def __init__(self, low: tuple[float, ...], high: tuple[float, ...], base: Gaussian | SharedGaussian | None = None):
+    def __init__(self, low: tuple[float, ...], high: tuple[float, ...], base: Independent | None = None):
         self.base, self.low, self.high = base or Gaussian(), low, high
 
     def inner(self, params: Params) -> Params:

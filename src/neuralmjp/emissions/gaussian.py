@@ -1,5 +1,7 @@
 """Gaussian emissions: independent components, one noise for all states, or a full covariance per state."""
 
+from abc import abstractmethod
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -12,16 +14,49 @@ LOG_2PI = float(np.log(2 * np.pi))
 NARROWEST = 1e-4
 
 
-class Gaussian(Emission):
+class Independent(Emission):
+    """x ~ N(mean_z, diag(sd^2)), whether every state has an sd of its own or not."""
+
+    @abstractmethod
+    def log_sd(self, params: Params) -> Float[Array, "*state feature"]:
+        """Of each state, or of all."""
+
+    @abstractmethod
+    def with_moments(
+        self,
+        params: Params,
+        mean: Float[Array, "state feature"],
+        variance: Float[Array, "state feature"],
+        held: Float[Array, "state *feature"],
+    ) -> Params:
+        """Parameters with these means and variances, of `held` observations each; what explains nothing stays."""
+
+    @property
+    def real_valued(self) -> bool:
+        return True
+
+    def log_prob(self, params: Params, seen: Observations) -> Float[Array, "*lead state"]:
+        x, observed = per_state(seen)
+        log_sd = self.log_sd(params)
+        z = (x - params["mean"]) * jnp.exp(-log_sd)
+        return ((-0.5 * z**2 - log_sd - 0.5 * LOG_2PI) * observed).sum(-1)
+
+    def maximised(self, params: Params, seen: Observations, weights: Float[Array, "*lead state"]) -> Params | None:
+        return self.with_moments(params, *weighted_moments(seen, weights), weights_held(seen, weights))
+
+    def learned(self, params: Params) -> Params:
+        return everything(params)
+
+    def locations(self, params: Params) -> Float[np.ndarray, "state"] | None:
+        return np.asarray(params["mean"])[:, 0]
+
+
+class Gaussian(Independent):
     """x ~ N(mean_z, diag(sd_z^2))."""
 
     @property
     def name(self) -> str:
         return "gaussian"
-
-    @property
-    def real_valued(self) -> bool:
-        return True
 
     def start(self, values: Float[np.ndarray, "row feature"], n_states: int, rng: np.random.Generator | None) -> Params:
         centres = starting_centres(values, n_states, rng)
@@ -29,16 +64,8 @@ class Gaussian(Emission):
         log_sd = np.log(np.maximum(spread, np.finfo(float).tiny))
         return {"mean": centres, "log_sd": np.tile(log_sd, (n_states, 1))}
 
-    def log_prob(self, params: Params, seen: Observations) -> Float[Array, "*lead state"]:
-        x, observed = per_state(seen)
-        z = (x - params["mean"]) * jnp.exp(-params["log_sd"])
-        return ((-0.5 * z**2 - params["log_sd"] - 0.5 * LOG_2PI) * observed).sum(-1)
-
     def log_sd(self, params: Params) -> Float[Array, "state feature"]:
         return jnp.asarray(params["log_sd"])
-
-    def maximised(self, params: Params, seen: Observations, weights: Float[Array, "*lead state"]) -> Params | None:
-        return self.with_moments(params, *weighted_moments(seen, weights), weights_held(seen, weights))
 
     def with_moments(
         self,
@@ -49,9 +76,6 @@ class Gaussian(Emission):
     ) -> Params:
         """Parameters with these means and variances; a state that explains nothing stays where it was."""
         return with_moments(params, mean, variance)
-
-    def learned(self, params: Params) -> Params:
-        return everything(params)
 
     def natural(self, params: Params) -> dict[str, Natural]:
         return {"mean": Natural(params["mean"], "real"), "sd": Natural(jnp.exp(params["log_sd"]), "positive")}
@@ -67,33 +91,20 @@ class Gaussian(Emission):
         mean, sd = np.asarray(params["mean"])[states], np.exp(np.asarray(params["log_sd"]))[states]
         return rng.normal(mean, sd)
 
-    def locations(self, params: Params) -> Float[np.ndarray, "state"] | None:
-        return np.asarray(params["mean"])[:, 0]
 
-
-class SharedGaussian(Emission):
+class SharedGaussian(Independent):
     """x ~ N(mean_z, diag(sd^2)): one noise for all states, as an instrument adds it."""
 
     @property
     def name(self) -> str:
         return "gaussian-shared"
 
-    @property
-    def real_valued(self) -> bool:
-        return True
-
     def start(self, values: Float[np.ndarray, "row feature"], n_states: int, rng: np.random.Generator | None) -> Params:
         plain = Gaussian().start(values, n_states, rng)
         return {"mean": plain["mean"], "shared_log_sd": plain["log_sd"].mean(0)}
 
-    def log_prob(self, params: Params, seen: Observations) -> Float[Array, "*lead state"]:
-        return Gaussian().log_prob({"mean": params["mean"], "log_sd": params["shared_log_sd"]}, seen)
-
     def log_sd(self, params: Params) -> Float[Array, "feature"]:
         return jnp.asarray(params["shared_log_sd"])
-
-    def maximised(self, params: Params, seen: Observations, weights: Float[Array, "*lead state"]) -> Params | None:
-        return self.with_moments(params, *weighted_moments(seen, weights), weights_held(seen, weights))
 
     def with_moments(
         self,
@@ -111,9 +122,6 @@ class SharedGaussian(Emission):
             "shared_log_sd": jnp.where(jnp.isfinite(pooled), log_sd, params["shared_log_sd"]),
         }
 
-    def learned(self, params: Params) -> Params:
-        return everything(params)
-
     def natural(self, params: Params) -> dict[str, Natural]:
         sd = Natural(jnp.exp(params["shared_log_sd"]), "positive")
         return {"mean": Natural(params["mean"], "real"), "shared_sd": sd}
@@ -127,9 +135,6 @@ class SharedGaussian(Emission):
         self, params: Params, states: Int[np.ndarray, "time"], gaps: Float[np.ndarray, "time"], rng: np.random.Generator
     ) -> Float[np.ndarray, "time feature"]:
         return rng.normal(np.asarray(params["mean"])[states], np.exp(np.asarray(params["shared_log_sd"])))
-
-    def locations(self, params: Params) -> Float[np.ndarray, "state"] | None:
-        return np.asarray(params["mean"])[:, 0]
 
 
 class FullGaussian(Emission):

@@ -14,7 +14,7 @@ from .counts import NegativeBinomial, Poisson
 from .dictionary import GaussianDictionary, Torus
 from .diffusion import Diffusion
 from .emission import Emission
-from .gaussian import FullGaussian, Gaussian, SharedGaussian
+from .gaussian import FullGaussian, Gaussian, Independent, SharedGaussian
 from .heavy import GaussianMixture, StudentT
 from .measured import Measured
 from .memory import OrnsteinUhlenbeck
@@ -70,7 +70,7 @@ def named_emission(
     if name == "torus":
         return Torus.of(data.values)
     plain = PLAIN[name]()
-    if clipped and isinstance(plain, Gaussian | SharedGaussian) and (rails := rails_of(data.values)) is not None:
+    if clipped and isinstance(plain, Independent) and (rails := rails_of(data.values)) is not None:
         return Clipped(*rails, plain)
     return plain
 

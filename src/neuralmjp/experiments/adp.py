@@ -34,7 +34,7 @@ from .adp_published import (
     STATES,
     TIMES,
 )
-from .classical import GMVAE, MSM, VAMPNETS, by_chains, estimate, installed, jumps_of
+from .classical import GMVAE, MSM, VAMPNETS, by_chains, estimate, installed, passing_rates
 from .published_training import FULL_EMISSION, trained_as_published
 from .runs import Told, chosen, how_long, reported, several, size_of
 from .state_methods import Runs, by_networks, over_data, probabilities
@@ -225,7 +225,7 @@ def into_positive_phi(by_model: dict[int, Int[np.ndarray, "some"]], fitted: Mode
     others = np.setdiff1d(np.arange(fitted.n_states), positive)
     if not positive.size or not others.size:
         return [float("nan")]
-    times = mjp.mfpt(jumps_of(fitted), source=others.tolist(), target=positive.tolist())
+    times = mjp.mfpt(passing_rates(fitted), source=others.tolist(), target=positive.tolist())
     return [TO_NS * float(np.asarray(times))]
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float
 
 from ..baselines import GaussianMixtureVAE, MarkovStateModel, VampNet
-from ..baselines.chain import MarkovChain
+from ..baselines.chain import MarkovChain, jumps_of
 from ..fitted import FittedMJP
 from ..mjp.interval import Interval
 from ..timeseries import TimeSeries
@@ -55,8 +55,8 @@ def estimate(found: Interval | Float[np.ndarray, "..."]) -> Float[np.ndarray, ".
     return np.asarray(found.mean if isinstance(found, Interval) else found)
 
 
-def jumps_of(model: FittedMJP | MarkovChain) -> Float[np.ndarray, "state state"]:
+def passing_rates(model: FittedMJP | MarkovChain) -> Float[np.ndarray, "state state"]:
     """Rates whose passage times are the model's own: of a chain that looks once a lag, its jumps per lag."""
     if isinstance(model, FittedMJP):
         return model.rates
-    return model.transition * (1 - np.eye(model.n_states)) / model.lag
+    return jumps_of(model.transition) / model.lag
