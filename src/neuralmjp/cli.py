@@ -299,12 +299,13 @@ def reproduce(
     only: given.OnlyRows = None,
     data: given.MeasuredData = None,
     keep: given.Checkpoints = None,
+    mesh: given.Devices = 1,
 ) -> None:
     """Run an experiment of the paper again and print its tables beside ours."""
     from .commands import reproduce as command
 
     rows = None if only is None else [row.strip() for row in only.split(",")]
-    chosen = {"json_file": json_file, "out": out, "only": rows, "data": data, "keep": keep}
+    chosen = {"json_file": json_file, "out": out, "only": rows, "data": data, "keep": keep, "mesh": mesh}
     command.run(experiment, preset=preset.value, n_runs=seeds, seed=seed, **chosen)
 
 

@@ -169,6 +169,12 @@ Checkpoints = Annotated[
     Path | None,
     typer.Option("--keep", metavar="DIR", help="Keep neural fits here: the same command goes on if it was broken off."),
 ]
+Devices = Annotated[
+    int,
+    typer.Option(
+        "--mesh", metavar="N", min=0, help="Cards, or cores without one, that share neural fits; 0 for all there are."
+    ),
+]
 MeasuredData = Annotated[
     Path | None,
     typer.Option(

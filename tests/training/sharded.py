@@ -4,15 +4,13 @@ python sharded.py tilted paper counts    -> JSON: by name and number of devices,
 """
 
 import json
-import os
 import sys
-
-os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=8"
 
 import jax
 import numpy as np
 
 from neuralmjp import NetworkMJP, NeuralMJP, systems
+from neuralmjp.training.mesh import cores_as_devices
 
 SMALL = {"steps": 20, "round_steps": 10, "batch": 16, "width": 8}
 PAPER = {**SMALL, "dynamics": (8,), "initial_hidden": (8,), "rates_hidden": (8,), "quadrature": 16}
@@ -31,6 +29,7 @@ def trained(name: str, mesh: int):
 
 
 def main() -> None:
+    cores_as_devices(8)
     found = {"devices": jax.device_count()}
     for name in sys.argv[1:]:
         for mesh in (1, 8):

@@ -19,7 +19,7 @@ from ..systems import SYSTEMS, ReactionNetwork
 from ..systems.system import randomness
 from ..timeseries import TimeSeries
 from ..training.lock import locked
-from ..training.mesh import join_hosts, writes
+from ..training.mesh import cores_as_devices, join_hosts, writes
 from ..validation import thin_to_plateau
 from . import fit_network
 from .options import CountOptions, SignalOptions
@@ -58,6 +58,7 @@ def run(
     json_file: Path | None,
 ) -> None:
     if engine == "neural":
+        cores_as_devices(training.mesh)
         join_hosts(training.hosts)
     randomness(seed)  # refused here, in words, if it is no seed
     chosen, mask = read_prior(prior)

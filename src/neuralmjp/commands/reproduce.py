@@ -12,11 +12,12 @@ from rich.text import Text
 
 from ..errors import InputError
 from ..experiments import MEASURED, Report, named
-from ..experiments.runs import Kept
+from ..experiments.runs import Placed
 from ..experiments.tables import ResultTable
 from ..fitted_files import plain, versions
 from ..systems.system import randomness
 from ..training.config import Preset
+from ..training.mesh import cores_as_devices
 from .show import console, progress_display, table
 
 
@@ -31,17 +32,18 @@ def run(
     only: list[str] | None = None,
     data: Path | None = None,
     keep: Path | None = None,
+    mesh: int = 1,
 ) -> None:
     chosen = named(experiment)
     if data is not None and experiment not in MEASURED:
         raise InputError(f"--data is for {', '.join(MEASURED)}: {experiment} is simulated; leave it out")
     measured = {"data": data} if experiment in MEASURED else {}
+    cores_as_devices(mesh)
     randomness(seed)  # refused here, in words, if it is no seed
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)  # before the work, not after it
     with progress_display() as progress:
-        kept = progress if keep is None else Kept(progress, keep)
-        report = chosen(preset, n_runs, seed, kept, only, **measured)
+        report = chosen(preset, n_runs, seed, Placed(progress, keep, mesh), only, **measured)
     show(report)
     if json_file is not None:
         again = command(experiment, preset, n_runs, seed, only, data)

@@ -33,6 +33,11 @@ class TrainingOptions:
         """Machines that work together."""
         return self._changes().get("hosts", "")
 
+    @property
+    def mesh(self) -> int:
+        """Devices that share a batch."""
+        return self._changes().get("mesh", 1)
+
     def choices(self) -> dict[str, Any]:
         """Of `NeuralMJP`, those that were made."""
         chosen = {"posterior": self.posterior, "preset": self.preset, "refine": self.refine}

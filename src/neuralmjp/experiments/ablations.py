@@ -18,7 +18,7 @@ from ..training.config import Preset
 from . import dfr
 from . import lotka_volterra as predators
 from .published_training import EMISSION, SCHEDULES, trained_as_published
-from .runs import Told, chosen_of, how_long, place_of, reported, several, size_of
+from .runs import Told, chosen_of, how_long, reported, several, size_of, train_there
 from .state_methods import Runs, by_networks
 from .tables import Line, Number, Progress, Report, ResultTable, Row
 
@@ -200,7 +200,7 @@ def follow_priors(size: Size, preset: Preset, seed: int, told: Told) -> list[Fol
             intervals=False,
         )
         progress = told.next(prior)
-        trained = estimator.train(data, progress, **place_of(progress))
+        trained = train_there(estimator, data, progress)
         for start, history in zip(STARTS, trained.histories, strict=True):
             steps = np.array([row["step"] for row in history], float)
             constants = np.exp([row["theta"] for row in history])

@@ -22,7 +22,7 @@ from ..timeseries import TimeSeries
 from ..training.coupled import CoupledTrained
 from ..training.trained import alone
 from ..validation import accuracy
-from .runs import held_out_terms, place_of
+from .runs import held_out_terms, train_there
 from .tables import Progress
 
 Laws = tuple[Float[np.ndarray, "observation _"], ...]  # one table per species
@@ -90,7 +90,7 @@ def by_networks(
         errors: find the standard errors of the best run.
         evidence: find how far the bound of every run lies below the exact evidence.
     """
-    trained = estimator.train(task.train, progress, **place_of(progress))
+    trained = train_there(estimator, task.train, progress)
     runs = [alone(trained, k) for k in range(len(trained.restarts))]
     evaluated = [one.evaluate(task.test) for one in runs]
     kl, nll = held_out_terms([one.terms for one in evaluated], len(task.test))

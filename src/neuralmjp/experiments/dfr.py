@@ -25,7 +25,7 @@ from ..timeseries import TimeSeries
 from ..training.config import Preset
 from ..training.networks import Evaluated
 from ..training.run import Trained
-from .runs import Told, chosen, columns_over_runs, held_out_terms, how_long, place_of, reported, several, size_of
+from .runs import Told, chosen, columns_over_runs, held_out_terms, how_long, reported, several, size_of, train_there
 from .tables import AS_PUBLISHED, EXACT, PUBLISHED, TILTED, Line, Number, Progress, Report, ResultTable, Row, noted
 
 if TYPE_CHECKING:
@@ -173,7 +173,7 @@ def without_last(data: TimeSeries) -> TimeSeries:
 
 def by_paper(estimator: NeuralMJP, data: TimeSeries, test: TimeSeries, progress: Progress) -> Found:
     """The published model and training; parameters are means over draws of the generator prior."""
-    trained = estimator.train(data, progress, **place_of(progress))
+    trained = train_there(estimator, data, progress)
     best = generated(trained, trained.best, estimator.seed)
     spread = _named([Number(float(x.mean()), float(x.std())) for x in best.T])
     return Found(
@@ -184,7 +184,7 @@ def by_paper(estimator: NeuralMJP, data: TimeSeries, test: TimeSeries, progress:
 
 def by_networks(name: str, estimator: NeuralMJP, data: TimeSeries, test: TimeSeries, progress: Progress) -> Line:
     """Any configuration of the neural engine, as a line of the appendix."""
-    return appendix_line(name, estimator.train(data, progress, **place_of(progress)), test, estimator.seed)
+    return appendix_line(name, train_there(estimator, data, progress), test, estimator.seed)
 
 
 def appendix_line(name: str, trained: Trained, test: TimeSeries, seed: int) -> Line:
@@ -214,7 +214,7 @@ def generated(trained: Trained, k: int, seed: int) -> Float[np.ndarray, "draw pa
 
 def by_tilted(estimator: NeuralMJP, data: TimeSeries, test: TimeSeries, progress: Progress) -> Found:
     """The library's default posterior; standard errors of the best run."""
-    trained = estimator.train(data, progress, **place_of(progress))
+    trained = train_there(estimator, data, progress)
     fitted = estimator.fitted(data, trained)
     return Found(
         Line(TILTED, _named(with_errors(fitted)), trained.seconds, trained.message),

@@ -19,7 +19,7 @@ from ..training.config import Preset
 from .count_methods import Found, Task, by_exact, by_networks, by_sweeps, log_interval, looking_ahead, swept
 from .lotka_volterra_figures import grid_figure, single_figure
 from .published_training import trained_as_published
-from .runs import Told, chosen, columns_over_runs, how_long, place_of, reported, several, size_of
+from .runs import Told, chosen, columns_over_runs, fit_there, how_long, reported, several, size_of
 from .tables import (
     AS_PUBLISHED,
     EXACT,
@@ -228,7 +228,7 @@ def intervals_of(
         make = partial(NetworkMJP, alone(), start=start_of(seed + k), seed=seed, preset=preset)
         neural = make(engine="neural", changes=size.tilted)
         kept[EXACT].append(make(engine="exact").fit(data, tell).intervals["parameters"])
-        kept[TILTED].append(neural.fit(data, tell, **place_of(tell)).intervals["parameters"])
+        kept[TILTED].append(fit_there(neural, data, tell).intervals["parameters"])
         fit = swept(make(), data, tell)
         kept[SWEEPS].append(log_interval(np.array(list(fit.constants.values())), fit.log_covariance))
     return {method: np.array([[one.mean, one.lower, one.upper] for one in several]) for method, several in kept.items()}

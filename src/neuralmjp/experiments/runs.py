@@ -3,7 +3,7 @@
 import re
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -12,12 +12,15 @@ import numpy as np
 from jaxtyping import Float
 
 from ..errors import InputError
+from ..estimators import NetworkMJP, NeuralMJP
 from ..objective import Terms
+from ..timeseries import TimeSeries
 from ..training.config import Preset
 from ..training.config import preset as preset_of
 from .tables import Drawing, Number, Progress, Report, ResultTable
 
 Size = TypeVar("Size")
+Neural = TypeVar("Neural", NeuralMJP, NetworkMJP)
 FEW_STEPS = 1000  # after fewer the published networks have hardly begun
 
 
@@ -102,23 +105,44 @@ def reported(
 
 
 @dataclass(frozen=True)
-class Kept:
-    """Progress of work that leaves checkpoints in a folder, from which it goes on if it was broken off."""
+class Placed:
+    """Progress of work that has a place of its own.
+
+    Args:
+        folder: where it leaves checkpoints, from which it goes on if it was broken off; nowhere if None.
+        mesh: devices that share every batch of a neural fit.
+    """
 
     tell: Progress
-    folder: Path
+    folder: Path | None = None
+    mesh: int = 1
 
     def __call__(self, stage: str, share: float) -> None:
         self.tell(stage, share)
 
-    def part(self, name: str, tell: Progress) -> "Kept":
+    def part(self, name: str, tell: Progress) -> "Placed":
         """Of one fit, in a folder of its own."""
-        return Kept(tell, self.folder / re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-"))
+        own = self.folder and self.folder / re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
+        return replace(self, tell=tell, folder=own)
 
 
-def place_of(progress: Progress) -> dict[str, Any]:
-    """Where a neural fit keeps its checkpoints, if it does: what `train` and `fit` take."""
-    return {"folder": progress.folder, "resume": True} if isinstance(progress, Kept) else {}
+def train_there(estimator: Neural, data: TimeSeries, progress: Progress) -> Any:
+    """Train a neural engine at the place of its progress."""
+    placed, kept = _placed(estimator, progress)
+    return placed.train(data, progress, **kept)
+
+
+def fit_there(estimator: Neural, data: TimeSeries, progress: Progress) -> Any:
+    """Fit by a neural engine at the place of its progress."""
+    placed, kept = _placed(estimator, progress)
+    return placed.fit(data, progress, **kept)
+
+
+def _placed(estimator: Neural, progress: Progress) -> tuple[Neural, dict[str, Any]]:
+    if not isinstance(progress, Placed):
+        return estimator, {}
+    estimator = replace(estimator, changes={**(estimator.changes or {}), "mesh": progress.mesh})
+    return estimator, {} if progress.folder is None else {"folder": progress.folder, "resume": True}
 
 
 @dataclass
@@ -136,4 +160,4 @@ class Told:
         def tell(stage: str, share: float) -> None:
             self.progress(f"{what}: {stage}", (before + min(share, 1.0)) / self.n_fits)
 
-        return self.progress.part(what, tell) if isinstance(self.progress, Kept) else tell
+        return self.progress.part(what, tell) if isinstance(self.progress, Placed) else tell

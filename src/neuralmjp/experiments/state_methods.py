@@ -16,7 +16,7 @@ from ..mjp.interval import Interval
 from ..mjp.precision import in_double_precision
 from ..timeseries import TimeSeries
 from ..training.trained import VISITED, alone
-from .runs import columns_over_runs, place_of
+from .runs import columns_over_runs, fit_there, train_there
 from .tables import Line, Progress
 
 KOEHS_HERE = "Koehs (as here)"
@@ -51,7 +51,7 @@ class Runs:
 
 def by_networks(estimator: NeuralMJP, data: TimeSeries, progress: Progress) -> Runs:
     """The neural engine, its restarts as runs that go side by side."""
-    trained = estimator.train(data, progress, **place_of(progress))
+    trained = train_there(estimator, data, progress)
     models = tuple(estimator.fitted(data, alone(trained, k)) for k in range(len(trained.restarts)))
     return Runs(models, trained.seconds, trained.message, (data,) * len(models))
 
@@ -61,7 +61,8 @@ def over_data(estimator: ExactMJP | NeuralMJP, data: Sequence[TimeSeries], progr
     models = []
     for k, one in enumerate(data):
         tell = progress(k)
-        models.append(estimator.fit(one, tell, **(place_of(tell) if isinstance(estimator, NeuralMJP) else {})))
+        neural = isinstance(estimator, NeuralMJP)
+        models.append(fit_there(estimator, one, tell) if neural else estimator.fit(one, tell))
     return Runs(tuple(models), sum(one.seconds for one in models), models[-1].message, tuple(data))
 
 

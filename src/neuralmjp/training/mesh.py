@@ -1,9 +1,13 @@
 """Several devices, on one host or many: each computes its part of every batch; networks are the same on all.
 
+Devices are cards, or, without one, cores of the processor, once `cores_as_devices` has said so.
+
 JAX's own sharding does the work. A program is written for one device; where the series of a batch are told to lie on
 different ones, the compiler splits what is done to them and sums the gradients.
 """
 
+import os
+from contextlib import suppress
 from typing import Any, TypeVar
 
 import jax
@@ -14,6 +18,7 @@ from ..errors import InputError
 from .config import Config
 
 SERIES = "series"
+CORES_FLAG = "xla_force_host_platform_device_count"  # somebody has said how many
 Tree = TypeVar("Tree")
 
 
@@ -22,7 +27,10 @@ def mesh_of(config: Config) -> Mesh | None:
     devices = jax.devices()
     n = config.mesh or len(devices)
     if n > len(devices):
-        raise InputError(f"mesh asks for {n} devices, but there are {len(devices)}: lower it, or 0 for all")
+        raise InputError(
+            f"mesh asks for {n} devices, but there are {len(devices)}: lower it, or 0 for all; cores of a processor "
+            "become devices by jax.config.update('jax_num_cpu_devices', N), before anything else"
+        )
     return Mesh(np.array(devices[:n]), (SERIES,)) if n > 1 else None
 
 
@@ -31,7 +39,8 @@ def check_batch(config: Config, batch: int) -> None:
     mesh = mesh_of(config)
     if mesh is not None and batch % mesh.size:
         raise InputError(
-            f"a batch of {batch} series cannot be shared evenly by {mesh.size} devices: make batch a multiple of that"
+            f"a batch of {batch} series cannot be shared evenly by {mesh.size} devices: make batch a multiple of that, "
+            "or mesh smaller"
         )
 
 
@@ -74,6 +83,23 @@ def _told(config: Config, tree: Tree, place: Any) -> Tree:
 def on_one(config: Config, tree: Tree) -> Tree:
     """Arrays that are the same on all devices, on the first of this host alone, where the rest of the work is done."""
     return tree if mesh_of(config) is None else jax.tree.map(jax.numpy.asarray, jax.device_get(tree))
+
+
+def cores_as_devices(mesh: int) -> None:
+    """Let cores of the processor be devices, as many as a mesh asks for; of use without a card. Before anything else.
+
+    Left to itself, JAX takes the whole processor for one device and shares every single operation among the cores,
+    most of which are too small for it.
+    """
+    if mesh == 1 or CORES_FLAG in os.environ.get("XLA_FLAGS", ""):
+        return
+    with suppress(RuntimeError):  # JAX has begun: there are as many devices as there are
+        jax.config.update("jax_num_cpu_devices", mesh or available_cores())
+
+
+def available_cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def join_hosts(hosts: str) -> None:
