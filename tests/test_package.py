@@ -38,6 +38,7 @@ LAYERS = {
     "naming": {"errors"},
     "checks": {"errors", "units", "dates", "timeseries"},  # the class it checks, for the type alone
     "preprocess": {"errors", "timeseries"},
+    "events": {"dates", "timeseries"},
     "batches": {"errors", "timeseries"},
     "timeseries": {"errors", "units", "dates", "checks", "batches", "io", "timeseries"},  # io only inside functions
     "store": {"timeseries"},
@@ -65,7 +66,7 @@ MODEL = {"errors", "checks", "mjp", "timeseries", "priors", "emissions"}
 LAYERS |= {
     # fitted: what a bootstrap fits again; systems: networks
     "exact": MODEL | ENSEMBLE | {"exact", "fitted", "systems"},
-    "fitted": MODEL | {"naming", "exact", "fitted_files", "systems"},  # systems: what comes of a seed
+    "fitted": MODEL | {"naming", "events", "exact", "fitted_files", "systems"},  # systems: what comes of a seed
     "fitted_files": MODEL | {"exact", "fitted", "_version", "npz_files", "shapes", "whole_files"},
     "fitted_network": MODEL | {"systems", "exact", "fitted_network_files"},
     "fitted_network_files": MODEL | {"systems", "fitted_files", "fitted_network", "shapes"},

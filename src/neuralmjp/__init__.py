@@ -6,6 +6,7 @@
     ExactMJP  exact likelihood, few states            -> FittedMJP: rates with intervals, decoding, observables
     NeuralMJP neural variational inference, any size  -> FittedMJP, the same
     NetworkMJP reaction networks: counts that react   -> FittedNetwork: constants with intervals, counts, forecasts
+    contrast  what differs between two fits            -> Contrast
     priors    what is assumed of the rates
     emissions what a state looks like
     mjp       the mathematics of jump processes: simulation, propagation, observables
@@ -28,6 +29,7 @@ from .errors import InputError
 
 if TYPE_CHECKING:
     from . import emissions, io, mjp, plots, preprocess, priors, systems, validation
+    from .contrasts import contrast
     from .estimators import ExactMJP, NetworkMJP, NeuralMJP
     from .exact.evidence import Panel
     from .fitted import FittedMJP
@@ -45,6 +47,7 @@ __all__ = [
     "Panel",
     "TimeSeries",
     "__version__",
+    "contrast",
     "emissions",
     "io",
     "mjp",
@@ -63,6 +66,7 @@ _HOMES = {
     "NetworkMJP": ".estimators",
     "NeuralMJP": ".estimators",
     "FittedMJP": ".fitted",
+    "contrast": ".contrasts",
     "FittedNetwork": ".fitted_network",
     "Panel": ".exact.evidence",
     "TimeSeries": ".timeseries",

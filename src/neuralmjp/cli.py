@@ -69,7 +69,7 @@ def simulate(
             "alanine-dipeptide, whose truth is not known.",
         ),
     ],
-    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="Where to write: .csv, .parquet or .npz.")],
+    out: given.Written,
     series: Annotated[
         int | None, typer.Option("--series", metavar="N", help="Independent series; default 100.")
     ] = None,
@@ -219,7 +219,8 @@ def decode(
     *,
     run: given.RunFolder,
     data: given.DataFile,
-    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="Where to write: .csv, .parquet or .npz.")],
+    out: given.Written,
+    events: given.EventsFile = None,
     reading: given.Reading,
 ) -> None:
     """Write what was hidden at every observation: the most likely state and the probability of each, or counts.
@@ -229,7 +230,7 @@ def decode(
     from .commands import decode as command
     from .commands.runs import columns_of
 
-    command.run(run, data, columns_of(run, reading), out)
+    command.run(run, data, columns_of(run, reading), out, events)
 
 
 @app.command()

@@ -82,6 +82,22 @@ def select(
     )
 
 
+def contrast(
+    *,
+    first: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a fit, say of a control.")],
+    second: Annotated[Path, typer.Argument(metavar="RUN", help="Of the same model to other data, say with a drug.")],
+    names: Annotated[
+        str | None, typer.Option("--names", metavar="A,B", help="What to call them; else as their folders.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Write the table and a figure here.")] = None,
+    json_file: given.JsonFile = None,
+) -> None:
+    """Say what differs between two fits: every rate, time and probability as a ratio with its interval."""
+    from .commands import contrast as command
+
+    command.run(first, second, names=names, out=out, json_file=json_file)
+
+
 def tensorboard(
     *,
     run: given.RunFolder,
@@ -95,5 +111,5 @@ def tensorboard(
 
 def add_to(app: typer.Typer) -> None:
     """Make these commands of the application."""
-    for command in (validate, select, tensorboard):
+    for command in (validate, select, contrast, tensorboard):
         app.command()(command)

@@ -169,6 +169,11 @@ Checkpoints = Annotated[
     Path | None,
     typer.Option("--keep", metavar="DIR", help="Keep neural fits here: the same command goes on if it was broken off."),
 ]
+Written = Annotated[Path, typer.Option("--out", metavar="FILE", help="Where to write: .csv, .parquet or .npz.")]
+EventsFile = Annotated[
+    Path | None,
+    typer.Option("--events", metavar="FILE", help="A row per stay in a state, too: .csv, .tsv or .parquet."),
+]
 Devices = Annotated[
     int,
     typer.Option(

@@ -13,9 +13,10 @@ from jaxtyping import Array, Bool, Float, Int
 
 from . import mjp
 from .checks import require_series, require_unit
-from .emissions import Emission
+from .emissions import Categorical, Emission, Torus
 from .emissions.wrapped import levels_of
 from .errors import InputError
+from .events import Events, events_of
 from .exact.decode import Ahead, Prepared, one_step_ahead, require_possible, sample_paths, smooth, viterbi
 from .exact.evidence import Panel, Scaling, make_evidence
 from .exact.forecast import StateForecast, forecast_states
@@ -40,15 +41,8 @@ class Decoded:
 
     def dwells(self, data: TimeSeries) -> tuple[Float[np.ndarray, "_"], ...]:
         """How long the path stayed in each state; the first and the last dwell of a series, cut short, are left out."""
-        n_states = self.probabilities.shape[1]
-        found: list[list[np.ndarray]] = [[] for _ in range(n_states)]
-        for begin, stop in zip(data.offsets[:-1], data.offsets[1:], strict=True):
-            path, times = self.states[begin:stop], data.times[begin:stop]
-            jumps = np.flatnonzero(path[1:] != path[:-1]) + 1
-            lasted = np.diff((times[jumps] + times[jumps - 1]) / 2)
-            for k in range(n_states):
-                found[k].append(lasted[path[jumps[:-1]] == k] if len(jumps) else lasted)
-        return tuple(np.concatenate([*each, np.empty(0)]) for each in found)
+        names = tuple(map(str, range(self.probabilities.shape[1])))
+        return events_of(data, self.states, self.probabilities, names, quantities=False).dwells()
 
 
 @dataclass(frozen=True, repr=False)
@@ -226,6 +220,25 @@ class FittedMJP:
         if shared is not None:
             levels = (probabilities @ np.eye(shared.n_levels)[list(shared.levels)]).argmax(-1)
         return Decoded(viterbi(prepared), probabilities, levels)
+
+    def events(self, data: TimeSeries, decoded: Decoded | None = None) -> Events:
+        """The decoded path as a list of stays, an idealised record; of levels, where several states share one.
+
+        Args:
+            decoded: what `decode` found in these data, if that is known already.
+
+        >>> # fitted.events(recording).to_frame()
+        """
+        found = self.decode(data) if decoded is None else decoded
+        states, probabilities, names = found.states, found.probabilities, self.state_names
+        if (shared := levels_of(self.emission)) is not None:
+            level_of = np.array(shared.levels)
+            numbered = names == self._numbers
+            states, probabilities = level_of[states], probabilities @ np.eye(shared.n_levels)[level_of]
+            alike = (np.flatnonzero(level_of == level) for level in range(shared.n_levels))
+            names = tuple(str(k) if numbered else " or ".join(names[z] for z in some) for k, some in enumerate(alike))
+        quantities = not isinstance(self.emission, Categorical | Torus)
+        return events_of(data, states, probabilities, names, quantities=quantities)
 
     @in_double_precision
     def predict_proba(self, data: TimeSeries) -> Float[np.ndarray, "row state"]:

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from neuralmjp.experiments import two_mode
 from neuralmjp import InputError, NeuralMJP, systems
+from neuralmjp.experiments import two_mode
 from neuralmjp.experiments.runs import Placed, Told, train_there
 
 TINY = {"width": 8, "batch": 4, "steps": 6, "round_steps": 2}

@@ -6,25 +6,32 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import InputError
+from ..events import Events
 from ..fitted import FittedMJP
 from ..fitted_network import FittedNetwork
 from ..io import write
+from ..io.frames import require_table, write_frame
 from ..timeseries import TimeSeries
 from .result_tables import which_states
 from .runs import load_any, read_for
 from .show import console, number, table
 
 
-def run(folder: Path, path: Path, columns: dict[str, Any], out: Path) -> None:
+def run(folder: Path, path: Path, columns: dict[str, Any], out: Path, events: Path | None = None) -> None:
     fitted = load_any(folder)
+    if events is not None:
+        require_table(events)
+        if isinstance(fitted, FittedNetwork):
+            raise InputError("--events lists stays in hidden states; a reaction network has counts: leave it out")
     data = read_for(fitted, path, columns)
     if isinstance(fitted, FittedNetwork):
         decode_counts(fitted, data, path, out)
     else:
-        decode_states(fitted, data, path, out)
+        decode_states(fitted, data, path, out, events)
 
 
-def decode_states(fitted: FittedMJP, data: TimeSeries, path: Path, out: Path) -> None:
+def decode_states(fitted: FittedMJP, data: TimeSeries, path: Path, out: Path, events: Path | None) -> None:
     """The most likely state, and the probability of each, at every observation."""
     decoded = fitted.decode(data.in_unit(fitted.time_unit))
     shared = {} if decoded.levels is None else {"level": decoded.levels}
@@ -44,6 +51,25 @@ def decode_states(fitted: FittedMJP, data: TimeSeries, path: Path, out: Path) ->
         for k, name in enumerate(fitted.state_names)
     ]
     screen.print(table("Occupancy", ["state", "most likely path", "mean probability"], rows))
+    if events is not None:
+        found = fitted.events(data.in_unit(fitted.time_unit), decoded)
+        write_frame(found.to_frame(), events)
+        show_events(found, events)
+
+
+def show_events(found: Events, out: Path) -> None:
+    """How often each state was visited, for how long, and what was read there."""
+    screen, data, whole = console(), found.data, int(found.whole.sum())
+    screen.print(f"{len(found)} events, {whole} of them from beginning to end -> {out}", soft_wrap=True)
+    heads = ["state", "whole events", f"mean duration ({data.time_unit})", "median"]
+    heads += [] if found.means is None else [f"mean {name}" for name in data.value_names]
+    rows = []
+    for k, (name, dwells) in enumerate(zip(found.state_names, found.dwells(), strict=True)):
+        cells = [float(np.mean(dwells)), float(np.median(dwells))] if len(dwells) else [np.nan, np.nan]
+        if found.means is not None:
+            cells += found.mean_in(k).tolist()
+        rows.append([name, str(len(dwells)), *map(number, cells)])
+    screen.print(table("Events", heads, rows))
 
 
 def decode_counts(fitted: FittedNetwork, data: TimeSeries, path: Path, out: Path) -> None:

@@ -1,6 +1,7 @@
 """pandas frames with one row per observation, in and out."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import pandas as pd
 import pyarrow as pa
@@ -8,7 +9,10 @@ import pyarrow as pa
 from ..errors import InputError
 from ..timeseries import TimeSeries
 from .columns import Request
+from .files import replacing
 from .tables import TableBuilder, record_batches, table_schema
+
+TABLES = (".csv", ".tsv", ".parquet")  # that hold text beside numbers
 
 
 def from_frame(
@@ -36,6 +40,22 @@ def from_frame(
 def to_frame(data: TimeSeries) -> pd.DataFrame:
     """See `TimeSeries.to_frame`."""
     return pa.Table.from_batches(record_batches(data, table_schema(data))).to_pandas()
+
+
+def require_table(path: Path) -> None:
+    """Raise unless a file of this name holds a table of any columns; before the work, not after it."""
+    if not path.name.lower().endswith(TABLES):
+        raise InputError(f"{path}: such a table is written as {', '.join(TABLES)}; choose one of these endings")
+
+
+def write_frame(frame: pd.DataFrame, path: Path) -> None:
+    """Write a table of any columns, in the format that the ending names; it appears whole or not at all."""
+    require_table(path)
+    with replacing(path) as temporary:
+        if path.suffix.lower() == ".parquet":
+            frame.to_parquet(temporary, index=False)
+        else:
+            frame.to_csv(temporary, index=False, sep="\t" if path.suffix.lower() == ".tsv" else ",")
 
 
 def _array(column: pd.Series) -> pa.Array:

@@ -1,6 +1,7 @@
 """Figures. Each function takes what it draws and an `ax`, and returns the `ax`."""
 
 from .comparison import plot_comparison
+from .contrast import plot_contrast
 from .counts import plot_belief, plot_counts
 from .observables import plot_relaxation_times, plot_stationary_law
 from .ramachandran import plot_ramachandran
@@ -26,6 +27,7 @@ __all__ = [
     "plot_belief",
     "plot_chapman_kolmogorov",
     "plot_comparison",
+    "plot_contrast",
     "plot_counts",
     "plot_density",
     "plot_dwell_times",

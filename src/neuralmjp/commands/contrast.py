@@ -1,0 +1,120 @@
+"""`neuralmjp contrast`: what differs between two fits, say of a drug and of its control."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..contrasts import Contrast, Entry, contrast
+from ..errors import InputError
+from ..io.files import replacing
+from ..io.frames import write_frame
+from ..mjp.interval import Interval
+from ..whole_files import write_whole_text
+from .runs import load_any
+from .show import console, number, table
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+IN_FILES_ALONE = ("Mean first-passage times",)  # sections of which the terminal says nothing
+
+
+def run(first: Path, second: Path, *, names: str | None, out: Path | None, json_file: Path | None) -> None:
+    called = (first.name, second.name) if names is None else tuple(name.strip() for name in names.split(","))
+    if names is None and called[0] == called[1]:
+        called = (str(first), str(second))
+    if len(called) != 2 or not all(called):
+        raise InputError(f"--names takes two names, such as control,drug; got {names!r}")
+    found = contrast(load_any(first), load_any(second), called)
+    show(found)
+    if json_file is not None:
+        write_whole_text(json_file, json.dumps(as_json(found), indent=2, allow_nan=False) + "\n")
+        console().print(f"result -> {json_file}", soft_wrap=True)
+    if out is not None:
+        keep(found, out)
+
+
+def show(found: Contrast) -> None:
+    """A table per section, after the answer to whether anything differs at all."""
+    screen, (one, two) = console(), found.names
+    if np.isfinite(found.p):
+        screen.print(
+            f"all rates together: chi-square {found.statistic:.2f} on {found.n_directions} degrees of freedom, "
+            f"p = {found.p:.2g}",
+            soft_wrap=True,
+        )
+    for title in found.sections:
+        if title.startswith(IN_FILES_ALONE):
+            continue
+        entries = found.section(title)
+        change = f"{two} / {one}" if entries[0].measure == "ratio" else f"{two} - {one}"
+        rows = [[entry.name, *(number(x) for x in told(entry))] for entry in entries]
+        screen.print(table(f"{title}, 95 %", ["", one, two, change, "from", "to", "p"], rows))
+    for note in found.notes:
+        screen.print(f"note: {note}", soft_wrap=True)
+
+
+def told(entry: Entry) -> list[float]:
+    change = entry.change
+    return [float(x) for x in (entry.first.mean, entry.second.mean, change.mean, change.lower, change.upper, entry.p)]
+
+
+def as_json(found: Contrast) -> dict[str, Any]:
+    """Every number; null where one is not known."""
+
+    def known(value: float) -> float | None:
+        return float(value) if np.isfinite(value) else None
+
+    def ends(interval: Interval) -> dict[str, float | None]:
+        return {name: known(getattr(interval, name)) for name in ("mean", "lower", "upper")}
+
+    one, two = found.names
+    return {
+        "names": [one, two],
+        "all_rates": {"chi_square": known(found.statistic), "degrees": found.n_directions, "p": known(found.p)},
+        "entries": [
+            {
+                "section": entry.section,
+                "name": entry.name,
+                one: ends(entry.first),
+                two: ends(entry.second),
+                "measure": entry.measure,
+                "change": ends(entry.change),
+                "p": known(entry.p),
+            }
+            for entry in found.entries
+        ],
+        "notes": list(found.notes),
+    }
+
+
+def keep(found: Contrast, folder: Path) -> None:
+    """The table, and the figure."""
+    folder.mkdir(parents=True, exist_ok=True)
+    write_frame(found.to_frame(), folder / "contrast.csv")
+    with replacing(folder / "contrast.png") as partial:
+        drawn(found).savefig(partial, dpi=130)
+    console().print(f"table and figure -> {folder}", soft_wrap=True)
+
+
+def drawn(found: Contrast) -> "Figure":
+    """All ratios, a panel per section."""
+    from matplotlib.figure import Figure
+
+    from ..plots import plot_contrast
+
+    one, two = found.names
+    chosen = [title for title in found.sections if found.section(title)[0].measure == "ratio"]
+    sizes = [len(found.section(title)) + 1.5 for title in chosen]
+    figure = Figure(figsize=(6.4, 0.28 * sum(sizes) + 0.6), layout="constrained")
+    panels = figure.subplots(len(chosen), 1, squeeze=False, sharex=True, height_ratios=sizes)[:, 0]
+    for title, ax in zip(chosen, panels, strict=True):
+        entries = found.section(title)
+        mean, lower, upper = np.array([[x.mean, x.lower, x.upper] for x in (entry.change for entry in entries)]).T
+        sure = np.array([entry.p for entry in entries])
+        plot_contrast([entry.name for entry in entries], Interval(mean, lower, upper), ax, sure=sure, label="")
+        ax.set_title(title, fontsize=9, loc="left")
+    panels[-1].set_xlabel(f"{two} / {one}")
+    return figure
