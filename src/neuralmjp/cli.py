@@ -255,13 +255,8 @@ def predict(
     *,
     run: given.RunFolder,
     data: given.DataFile,
-    until: Annotated[
-        str | None,
-        typer.Option("--until", metavar="T", help="Forecast to this time, or date, in steps of a median gap."),
-    ] = None,
-    steps: Annotated[
-        int | None, typer.Option("--steps", metavar="N", min=1, help="Forecast so many median gaps of each series.")
-    ] = None,
+    until: given.Until = None,
+    steps: given.StepsAhead = None,
     samples: given.Draws = None,
     out: Annotated[
         Path | None, typer.Option("--out", metavar="FILE", help="Where to write: .csv, .parquet or .npz.")

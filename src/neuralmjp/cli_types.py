@@ -170,6 +170,12 @@ Checkpoints = Annotated[
     typer.Option("--keep", metavar="DIR", help="Keep neural fits here: the same command goes on if it was broken off."),
 ]
 Written = Annotated[Path, typer.Option("--out", metavar="FILE", help="Where to write: .csv, .parquet or .npz.")]
+Until = Annotated[
+    str | None, typer.Option("--until", metavar="T", help="Forecast to this time, or date, in steps of a median gap.")
+]
+StepsAhead = Annotated[
+    int | None, typer.Option("--steps", metavar="N", min=1, help="Forecast so many median gaps of each series.")
+]
 EventsFile = Annotated[
     Path | None,
     typer.Option("--events", metavar="FILE", help="A row per stay in a state, too: .csv, .tsv or .parquet."),
