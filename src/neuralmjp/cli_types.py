@@ -86,6 +86,10 @@ DataFile = Annotated[
 SeriesColumn = Annotated[str | None, typer.Option("--series", metavar="COL", help="Column that names the series.")]
 TimeColumn = Annotated[str | None, typer.Option("--time", metavar="COL", help="Column of observation times.")]
 ValueColumns = Annotated[str | None, typer.Option("--values", metavar="COL,COL", help="Columns of observed values.")]
+Labels = Annotated[
+    str | None,
+    typer.Option("--labels", metavar="A,B,C", help="Words among the values, in order: they are read as 0, 1, 2."),
+]
 TimeUnit = Annotated[
     str | None, typer.Option("--time-unit", metavar="UNIT", help="What times shall count: s, days, years, ...")
 ]
@@ -252,7 +256,7 @@ RefineBy = Annotated[
 ]
 Resume = Annotated[bool, typer.Option("--resume", help="neural: go on from the last checkpoint in --out DIR.")]
 ExactEntry = Annotated[
-    float | None, typer.Option("--exact-entry", metavar="STATE", help="Absorbing state entered at the time given.")
+    str | None, typer.Option("--exact-entry", metavar="STATE", help="Absorbing state entered at the time given.")
 ]
 FirstKnown = Annotated[bool, typer.Option("--first-known", help="First observations are read truly.")]
 Misread = Annotated[
@@ -337,6 +341,7 @@ class Reading:
     decimate: Decimate = None
     topology: Topology = None
     features: TrajectoryFeatures = None
+    labels: Labels = None
 
     def columns(self, stored: dict[str, Any] | None = None) -> dict[str, Any]:
         """For `neuralmjp.io.read`: what was typed, else what is stored of an earlier reading."""

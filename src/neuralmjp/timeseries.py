@@ -106,11 +106,12 @@ class TimeSeries:
         time: str | int | None = None,
         values: str | int | Sequence[str | int] | None = None,
         time_unit: str | None = None,
+        labels: str | Sequence[str] | None = None,
     ) -> "TimeSeries":
-        """Read a pandas frame with one row per observation; columns and unit are chosen as in `neuralmjp.io.read`."""
+        """Read a pandas frame with one row per observation; columns, unit and labels are as in `neuralmjp.io.read`."""
         from .io.frames import from_frame
 
-        return from_frame(frame, series=series, time=time, values=values, time_unit=time_unit)
+        return from_frame(frame, series=series, time=time, values=values, time_unit=time_unit, labels=labels)
 
     @classmethod
     def from_dtrajs(

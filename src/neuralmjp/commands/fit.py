@@ -7,11 +7,14 @@ from typing import Any
 import numpy as np
 
 from .. import systems
+from ..emissions import Categorical
 from ..errors import InputError
 from ..estimators import ExactMJP, NeuralMJP
 from ..estimators.assumptions import require_states
 from ..exact.evidence import Panel
+from ..fitted import FittedMJP
 from ..fitted_files import summary
+from ..io.columns import labels_of
 from ..naming import require_names
 from ..preprocess import thinned
 from ..store import Store
@@ -22,7 +25,7 @@ from ..training.lock import locked
 from ..training.mesh import cores_as_devices, join_hosts, writes
 from ..validation import thin_to_plateau
 from . import fit_network
-from .options import CountOptions, SignalOptions
+from .options import CountOptions, SignalOptions, emission_for
 from .result_tables import show
 from .runs import write_run
 from .show import console, progress_display
@@ -50,7 +53,7 @@ def run(
     signal: SignalOptions,
     restarts: int | None,
     seed: int,
-    exact_entry: float | None,
+    exact_entry: str | None,
     first_known: bool,
     misread: Path | None,
     censored: list[str],
@@ -67,7 +70,7 @@ def run(
     if isinstance(data, TimeSeries) and thin != AUTO:
         data = thinned(data, steps_of(thin))
     panel = {"--exact-entry": exact_entry is not None, "--first-known": first_known, "--misread": misread is not None}
-    panel["--censored"] = bool(censored)
+    panel |= {"--censored": bool(censored), "--labels": columns.get("labels") is not None}
     if isinstance(chosen, ReactionNetwork):
         others = {
             "--states": n_states is not None,
@@ -111,13 +114,15 @@ def run(
     if engine != "neural":
         refuse_training(training, engine == "auto")
     need_folder(training, out)
+    labels = labels_of(columns.get("labels"))
+    entry = None if exact_entry is None else code_of(exact_entry, labels, "--exact-entry takes a label")
     assumed: dict[str, Any] = {
-        "emission": emission,
+        "emission": emission_for(emission, columns),
         "prior": chosen,
         "mask": mask,
         "initial": known_initial(initial, STATES_INITIAL, "hidden states"),
         "misread": None if misread is None else read_mask(misread),
-        "panel": Panel(exact_entry, first_known, dict(map(read_censored, censored))),
+        "panel": Panel(entry, first_known, dict(read_censored(text, labels) for text in censored)),
         "seed": seed,
         **signal.choices(),
     }
@@ -136,7 +141,7 @@ def run(
             with progress_display() as progress:
                 fitted = ExactMJP(n_states, restarts=restarts, **assumed).fit(data, progress)
             bound_of = ""
-        fitted = fitted.named(*names)
+        fitted = fitted.named(*(names or labels_as_names(fitted, labels)))
         try:
             show(fitted, path, bound_of=bound_of)
         finally:  # kept, even if nobody listens any more
@@ -232,12 +237,33 @@ def read_names(text: str, n_states: int) -> tuple[str, ...]:
     return names
 
 
-def read_censored(text: str) -> tuple[float, tuple[float, ...]]:
-    """`99=1,2` -> (99, (1, 2))."""
+def read_censored(text: str, labels: tuple[str, ...]) -> tuple[float, tuple[float, ...]]:
+    """`99=1,2` -> (99, (1, 2)); labels that are words may stand on both sides.
+
+    >>> read_censored("alive=well,ill", ("well", "ill", "dead", "alive"))
+    (3.0, (0.0, 1.0))
+    """
+    example = "alive=well,ill" if labels else "99=1,2"
+    wanted = f"--censored takes CODE=STATE,STATE, such as {example}, of labels"
     code, equals, states = text.partition("=")
+    if not equals:
+        raise InputError(f"{wanted}; got {text!r}")
+    return code_of(code, labels, wanted), tuple(code_of(state, labels, wanted) for state in states.split(","))
+
+
+def code_of(text: str, labels: tuple[str, ...], wanted: str) -> float:
+    """A label as the data hold it: a number, or the place of a word."""
+    if labels:
+        if text.strip() not in labels:
+            raise InputError(f"{wanted}, one of {', '.join(labels)}; got {text.strip()!r}")
+        return float(labels.index(text.strip()))
     try:
-        if equals:
-            return float(code), tuple(float(state) for state in states.split(","))
+        return float(text)
     except ValueError:
-        pass
-    raise InputError(f"--censored takes CODE=STATE,STATE, such as 99=1,2; got {text!r}")
+        raise InputError(f"{wanted}, a number as in the data, or a word of --labels; got {text.strip()!r}") from None
+
+
+def labels_as_names(fitted: FittedMJP, labels: tuple[str, ...]) -> tuple[str, ...]:
+    """Words of the data as names of the states, where they are the states."""
+    codes = fitted.emission.labels if isinstance(fitted.emission, Categorical) else ()
+    return tuple(labels[int(code)] for code in codes) if labels and len(codes) == fitted.n_states else ()

@@ -21,6 +21,15 @@ def assignments(pairs: list[str]) -> dict[str, float]:
     return values
 
 
+def emission_for(emission: str, columns: dict[str, Any]) -> str:
+    """What was typed, or what words read as labels ask for."""
+    if columns.get("labels") is None:
+        return emission
+    if emission not in ("auto", "categorical"):
+        raise InputError(f"--labels reads words, which are categorical observations: leave out --emission {emission}")
+    return "categorical"
+
+
 @dataclass(frozen=True)
 class SignalOptions:
     """What disturbs a signal or makes states look alike, as it was typed."""

@@ -14,6 +14,7 @@ from ..errors import InputError
 from ..fitted import FittedMJP
 from ..fitted_network import FittedNetwork
 from ..io import write
+from ..io.columns import labels_of
 from ..systems.system import randomness
 from ..timeseries import TimeSeries
 from ..units import converted
@@ -55,7 +56,7 @@ def run(
         forecast, chances, states = fitted.predict(known, later), {}, {}
     else:
         forecast = fitted.predict(known, later, samples=SAMPLES if samples is None else samples, seed=seed)
-        chances = chances_of_labels(fitted, forecast.samples)
+        chances = chances_of_labels(fitted, forecast.samples, labels_of(columns.get("labels")))
         states = {f"p_{k}": p for k, p in enumerate(forecast.probabilities.T)}  # of the hidden states, as decode has
     ahead = forecast.readings
     law = np.stack([ahead.mean, ahead.lower, ahead.median, ahead.upper], axis=-1)
@@ -142,11 +143,14 @@ def following(data: TimeSeries, times: list[np.ndarray], values: np.ndarray, nam
     return longer.without_first()
 
 
-def chances_of_labels(fitted: FittedMJP, samples: np.ndarray) -> dict[str, np.ndarray]:
-    """The share of each label among the samples, where labels are what is seen."""
+def chances_of_labels(fitted: FittedMJP, samples: np.ndarray, words: tuple[str, ...]) -> dict[str, np.ndarray]:
+    """The share of each label among the samples, where labels are what is seen; by the word that stood in the data."""
     if not isinstance(fitted.emission, Categorical):
         return {}
-    return {f"{label:g}": (samples[..., 0] == label).mean(0) for label in fitted.emission.labels}
+    return {
+        words[int(label)] if words else f"{label:g}": (samples[..., 0] == label).mean(0)
+        for label in fitted.emission.labels
+    }
 
 
 def show(

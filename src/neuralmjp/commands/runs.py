@@ -26,7 +26,7 @@ HISTORY_FILE = "history.csv"
 _COLUMN = (str, int, None)
 COLUMNS = {"series": _COLUMN, "time": _COLUMN, "values": (*_COLUMN, [(str, int)]), "time_unit": (str, None),
            "header": (bool, None), "rate": (str, float, None), "channel": _COLUMN, "decimate": (int, None),
-           "topology": (str, None), "features": (str, None)}  # fmt: skip
+           "topology": (str, None), "features": (str, None), "labels": (str, None)}  # fmt: skip
 
 
 def load_any(folder: Path) -> FittedMJP | FittedNetwork:

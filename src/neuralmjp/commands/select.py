@@ -12,6 +12,7 @@ from ..fitted_files import summary
 from ..systems.system import randomness
 from ..timeseries import TimeSeries
 from ..validation import Selection, select
+from .options import emission_for
 from .result_tables import show as show_fit
 from .runs import write_run
 from .show import console, number, progress_display, table
@@ -36,7 +37,7 @@ def run(
 ) -> None:
     randomness(seed)  # refused here, in words, if it is no seed
     tried = numbers(states)
-    assumed: dict[str, Any] = {"emission": emission, "prior": prior, "hum": hum, "drift": drift}
+    assumed: dict[str, Any] = {"emission": emission_for(emission, columns), "prior": prior, "hum": hum, "drift": drift}
     with progress_display() as progress:
         found = select(
             data,

@@ -59,6 +59,7 @@ def read(
     topology: str | os.PathLike[str] | None = None,
     features: str | None = None,
     decimate: int = 1,
+    labels: str | Sequence[str] | None = None,
 ) -> TimeSeries:
     """Read a file of observations, or several with the same values, whose series then stand side by side.
 
@@ -80,17 +81,21 @@ def read(
         features: of a trajectory: "dihedrals" (phi and psi of the backbone), "sincos" (their sines and cosines),
             "distances:0-4,3-7" (between atoms, numbered from 0) or "positions:CA" (of atoms, by name or number).
         decimate: keep every n-th sample, after a filter against aliasing; see `preprocess.decimated`.
+        labels: words that stand in the columns of values, in an order of yours, as a list or separated by commas. With
+            "well,ill,dead" they are read as 0, 1, 2, so that the states come in this order.
 
     An .npz or HDF5 file holds arrays `times` and `values` in any shapes that `TimeSeries.from_arrays` takes, and may
     hold `names`, `value_names` and `time_unit`.
     """
-    asked = Request(series, time, values, header, None, channel, None if topology is None else Path(topology), features)
+    place = None if topology is None else Path(topology)
+    asked = Request(series, time, values, header, None, channel, place, features, labels)
     if isinstance(path, str | os.PathLike) and is_store(path):
         given = {one.name: getattr(asked, one.name) for one in fields(asked)}
         return open_store(path, time_unit=time_unit, **given | {"rate": rate, "decimate": decimate}).whole()
     if type(path).__name__ == "DataFrame":
-        replace(asked, rate=rate).only(("series", "time", "values"), Path("data frame"), "a table in memory")  # type: ignore[arg-type]
-        data = TimeSeries.from_frame(path, series=series, time=time, values=values, time_unit=time_unit)  # type: ignore[arg-type]
+        replace(asked, rate=rate).only(("series", "time", "values", "labels"), Path("data frame"), "a table in memory")  # type: ignore[arg-type]
+        columns: dict[str, Any] = {"series": series, "time": time, "values": values, "labels": labels}
+        data = TimeSeries.from_frame(path, time_unit=time_unit, **columns)  # type: ignore[arg-type]
     elif isinstance(path, str | os.PathLike):
         data = _read_one(Path(path), asked, rate, time_unit)
     else:

@@ -28,6 +28,16 @@ def numbers(column: pa.Array) -> Float64[np.ndarray, " row"]:
     return found.to_numpy(zero_copy_only=False)
 
 
+def places(column: pa.Array, labels: tuple[str, ...]) -> tuple[Float64[np.ndarray, " row"], int | None]:
+    """Where each word stands in a list, NaN where it is missing; and the first row that is neither, if there is one."""
+    text = pc.utf8_trim_whitespace(_plain(column).cast(pa.string()))
+    found = pc.index_in(text, value_set=pa.array(labels, pa.string()))
+    missing = pc.or_(pc.is_null(text), pc.fill_null(pc.is_in(text, _BLANK), False))
+    strange = pc.and_(pc.is_null(found), pc.invert(missing)).to_numpy(zero_copy_only=False)
+    row = int(np.argmax(strange)) if strange.any() else None
+    return found.cast(pa.float64()).to_numpy(zero_copy_only=False), row
+
+
 def moments(column: pa.Array, zoned: bool) -> Int64[np.ndarray, " row"]:
     """Microseconds since 1970 of dates that all name a zone or all name none; Arrow's errors for what is no such."""
     column = _plain(column)

@@ -18,6 +18,7 @@ class Columns:
     series: int | None
     time: int | None  # None where a rate gives the times
     values: tuple[int, ...]
+    labels: tuple[str, ...] = ()  # words that stand for 0, 1, 2, ... in all values
 
     @property
     def used(self) -> list[int]:
@@ -46,6 +47,7 @@ class Request:
     channel: str | int | None = None
     topology: Path | None = None
     features: str | None = None
+    labels: str | Sequence[str] | None = None
 
     def only(self, taken: Sequence[str], path: Path, kind: str) -> None:
         """Refuse, in one line, what was asked beyond the fields `taken`: it means nothing for this kind of file."""
@@ -69,7 +71,7 @@ class Request:
             table.fail("no column of values is left beside series and time; add one")
         if len({*keys, *values}) < len(keys) + len(values):
             table.fail("one column is asked for twice among series, time and values; name different ones")
-        return Columns(table.names, self.header, series, time, tuple(values))
+        return Columns(table.names, self.header, series, time, tuple(values), labels_of(self.labels))
 
     def _time(self, table: "_Table", series: int | None) -> int | None:
         if self.rate is None:
@@ -85,6 +87,20 @@ class Request:
             # A name may itself hold a comma.
             return [self.values] if self.values in names else [name.strip() for name in self.values.split(",")]
         return [self.values] if isinstance(self.values, int) else self.values or []
+
+
+def labels_of(asked: str | Sequence[str] | None) -> tuple[str, ...]:
+    """Words in their order, from a list or separated by commas.
+
+    >>> labels_of("well, ill, dead")
+    ('well', 'ill', 'dead')
+    """
+    if asked is None:
+        return ()
+    found = tuple(str(word).strip() for word in (asked.split(",") if isinstance(asked, str) else asked))
+    if not found or "" in found or len(set(found)) < len(found):
+        raise InputError(f"labels are different words, such as well,ill,dead; got {', '.join(map(repr, found))}")
+    return found
 
 
 @dataclass(frozen=True)

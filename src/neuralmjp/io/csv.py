@@ -35,7 +35,7 @@ _WHITESPACE = " "  # stands for any run of spaces
 
 def read(path: Path, request: Request) -> TimeSeries:
     """Read a text table; messages count lines from 1, header included, as editors do."""
-    request.only(("series", "time", "values", "header", "rate"), path, "a table")
+    request.only(("series", "time", "values", "header", "rate", "labels"), path, "a table")
     try:
         with _open(path) as stream:
             first = _first_line(path, stream)

@@ -41,7 +41,7 @@ class ParquetFolder(Store):
     """A folder of Parquet files with the same columns; without a column of series each file is a series."""
 
     def __init__(self, path: Path, request: Request, time_unit: str | None):
-        request.only(("series", "time", "values", "header"), path, "a folder of Parquet files")
+        request.only(("series", "time", "values", "header", "labels"), path, "a folder of Parquet files")
         self.path, self._request, self.n_rows = path, request, 0
         self._files = part_files(path)
         self._groups: list[tuple[Path, int, int]] = []  # file, row group, its first row in the file

@@ -22,6 +22,7 @@ def from_frame(
     time: str | int | None,
     values: str | int | Sequence[str | int] | None,
     time_unit: str | None,
+    labels: str | Sequence[str] | None = None,
 ) -> TimeSeries:
     """See `TimeSeries.from_frame`; messages count rows from 0, as `iloc` does."""
     if not isinstance(frame, pd.DataFrame):
@@ -29,7 +30,7 @@ def from_frame(
             f"one pandas data frame is needed, got {type(frame).__name__}: of several, pandas.concat makes one, with a "
             "column of series"
         )
-    columns = Request(series, time, values).resolve([str(name) for name in frame.columns], "data frame")
+    columns = Request(series, time, values, labels=labels).resolve([str(name) for name in frame.columns], "data frame")
     builder = TableBuilder("data frame", columns, lambda row: f"data frame, row {row} (counted from 0)")
     arrays = [_array(frame.iloc[:, position]) for position in columns.used]
     builder.add(pa.RecordBatch.from_arrays(arrays, names=[str(position) for position in columns.used]))

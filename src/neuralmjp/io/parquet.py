@@ -21,7 +21,7 @@ _MAGIC = b"PAR1"
 
 def read(path: Path, request: Request) -> TimeSeries:
     """Read a Parquet table; messages count rows from 1."""
-    request.only(("series", "time", "values", "rate", "header"), path, "a Parquet table")
+    request.only(("series", "time", "values", "rate", "header", "labels"), path, "a Parquet table")
     with opened(path) as file:
         columns = request.resolve(file.schema_arrow.names, str(path))
         builder = TableBuilder(str(path), columns, partial(locate, path))

@@ -12,7 +12,7 @@ from ..dates import DAY, MISSING, SECOND, moment
 from ..errors import InputError
 from ..store import usable_pieces
 from ..timeseries import TIME_UNIT, TimeSeries, join_ranges
-from .cells import as_dates, kind_of, numbers
+from .cells import as_dates, kind_of, numbers, places
 from .clock import BadCell, Clock
 from .columns import Columns
 
@@ -123,13 +123,21 @@ class TableBuilder:
         self._times[rows] = read
 
     def _numbers(self, column: pa.Array, position: int) -> Float64[np.ndarray, " row"]:
+        if self._columns.labels:
+            found, strange = places(column, self._columns.labels)
+            if strange is not None:
+                known = ", ".join(self._columns.labels)
+                what = f"is none of the labels {known}; add it to them, or leave the cell empty if it is missing"
+                raise self._bad(column, strange, position, what)
+            return found
         try:
             return numbers(column)
         except pa.ArrowInvalid:
             kinds = ((row, kind_of(column[row : row + 1])) for row in range(len(column)))
             row, kind = next((row, kind) for row, kind in kinds if kind not in ("number", "nothing"))
             said = "not a number; leave the cell empty if the value is missing, or" if kind is None else "a date;"
-            what = f"is {said} choose other columns with --values"
+            words = "" if kind or not re.fullmatch(r"[^\W\d]+", text_at(column, row)) else ", or words with --labels"
+            what = f"is {said} choose other columns with --values{words}"
             raise self._bad(column, row, position, what) from None
         except pa.ArrowNotImplementedError:
             raise self._no_numbers(column, position) from None
@@ -139,7 +147,7 @@ class TableBuilder:
         return InputError(f"{where}: {not_numbers(column.type)}")
 
     def _bad(self, column: pa.Array, row: int, position: int, what: str) -> InputError:
-        text = column[row : row + 1].cast(pa.string())[0].as_py()
+        text = text_at(column, row)
         if row + self._n_rows == 0 and not self._columns.header:
             what = "is not a number; leave out --no-header if the first line names the columns"
         if _DECIMAL_COMMA.match(text):
@@ -189,6 +197,11 @@ class TableBuilder:
         way = "name the column of series with --series" if unnamed else "give another series another name"
         hint = f", or {way}" if error.order else ""
         return f"{where}: {error.what}{hint}"
+
+
+def text_at(column: pa.Array, row: int) -> str:
+    """A cell as it was written."""
+    return column[row : row + 1].cast(pa.string())[0].as_py()
 
 
 def table_schema(data: TimeSeries, *, days_alone: bool = False) -> pa.Schema:
