@@ -1,7 +1,7 @@
 """A decoded path as a list of events: each stay in a state, when it began and ended, and what was read in it."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -49,6 +49,14 @@ class Events:
         weights = np.where(np.isnan(self.means[here]), 0, self.n_observations[here, None])
         total = weights.sum(0)
         return np.where(total > 0, (np.nan_to_num(self.means[here]) * weights).sum(0) / np.maximum(total, 1), np.nan)
+
+    def summary(self) -> list[tuple[Any, ...]]:
+        """Of each state: its name, the number of whole events, their mean and median duration, the mean readings."""
+        rows = []
+        for k, (name, dwells) in enumerate(zip(self.state_names, self.dwells(), strict=True)):
+            lasted = (float(np.mean(dwells)), float(np.median(dwells))) if len(dwells) else (np.nan, np.nan)
+            rows.append((name, len(dwells), *lasted, *([] if self.means is None else self.mean_in(k).tolist())))
+        return rows
 
     def to_frame(self) -> "pd.DataFrame":
         """A row per event; begin and end are dates where the data's times are, durations are in their unit of time."""

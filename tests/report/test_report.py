@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 import subprocess
+from base64 import b64decode
 from html.parser import HTMLParser
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 
 from neuralmjp import ExactMJP, TimeSeries, mjp
 from neuralmjp.report import Source, report_of, write_report
+from neuralmjp.report import page as page_module
 from neuralmjp.report.recording import extremes, packed
 from neuralmjp.report.svg import Axis
 from neuralmjp.report.tables import shown, tables_of
@@ -118,6 +120,17 @@ def test_dwell_times_are_of_whole_visits(world):
     assert np.mean(visits) == pytest.approx(10, rel=0.4)
     flips = sum(int((np.diff(part) != 0).sum()) for part in decoded.states.reshape(2, -1))
     assert len(visits) + len(others) == flips - 2
+
+
+def test_events_can_be_taken_along(world, page, monkeypatch):
+    data, fitted = world
+    events = fitted.events(data)
+    (link,) = re.findall('download="events.csv" href="data:text/csv;base64,([^"]*)"', page)
+    assert b64decode(link).decode() == events.to_frame().to_csv(index=False)
+    monkeypatch.setattr(page_module, "MOST_EVENTS", len(events) - 1)
+    heavy = page_module.event_list(events)
+    assert "events.csv" not in heavy
+    assert f"{len(events)} events: neuralmjp decode --events writes them" in heavy
 
 
 def test_long_recordings_keep_their_extremes(world, monkeypatch):

@@ -63,12 +63,7 @@ def show_events(found: Events, out: Path) -> None:
     screen.print(f"{len(found)} events, {whole} of them from beginning to end -> {out}", soft_wrap=True)
     heads = ["state", "whole events", f"mean duration ({data.time_unit})", "median"]
     heads += [] if found.means is None else [f"mean {name}" for name in data.value_names]
-    rows = []
-    for k, (name, dwells) in enumerate(zip(found.state_names, found.dwells(), strict=True)):
-        cells = [float(np.mean(dwells)), float(np.median(dwells))] if len(dwells) else [np.nan, np.nan]
-        if found.means is not None:
-            cells += found.mean_in(k).tolist()
-        rows.append([name, str(len(dwells)), *map(number, cells)])
+    rows = [[name, *map(number, numbers)] for name, *numbers in found.summary()]
     screen.print(table("Events", heads, rows))
 
 

@@ -9,6 +9,7 @@ from importlib.resources import files
 from typing import Any
 
 from .._version import __version__
+from ..events import Events
 from ..fitted import FittedMJP
 from ..fitted_files import plain, summary
 from ..plots.palette import state_colour
@@ -16,9 +17,10 @@ from ..timeseries import TimeSeries
 from ..units import per
 from . import charts
 from .recording import packed
-from .tables import Table, tables_of
+from .tables import Table, events_of, tables_of
 from .verdict import Finding, findings_of, sentence
 
+MOST_EVENTS = 10_000  # that go into a page, some 100 bytes each
 SIGNS = {True: ("good", "✓"), None: ("look", "!"), False: ("bad", "✗")}
 
 
@@ -56,7 +58,8 @@ def report_of(fitted: FittedMJP, *, data: TimeSeries | None, source: Source) -> 
         visits = [charts.dwell_chart(fitted, each, k) for k, each in enumerate(decoded.dwells(data))]
         named = zip(visits, fitted.state_names, strict=True)
         drawn = "".join(figure(one, f"Dwell times of state {name}") for one, name in named if one)
-        tabs["Dwell times"] = drawn or "<p>Too few whole visits to draw.</p>"
+        listed = event_list(fitted.events(data, decoded))
+        tabs["Dwell times"] = listed + (drawn or "<p>Too few whole visits to draw.</p>")
     tabs["Tables"] = "".join(table_html(table) for table in tables.values())
     if source.history:
         tabs["Training"] = figure(charts.training_curve(source.history), "The bound while training")
@@ -151,6 +154,15 @@ def path_tab(recording: dict[str, Any], fitted: FittedMJP) -> str:
 <button id="all">all</button></div>
 <canvas id="trace" tabindex="0" role="img" aria-label="Recording and hidden path: arrow keys move, + and - zoom.">
 </canvas><p id="reading" aria-live="polite"></p><p>{keys}</p><p>{escape(" ".join(notes))}</p>"""
+
+
+def event_list(events: Events) -> str:
+    """A summary by state, and all of them to be taken along, unless they would make the page heavy."""
+    if len(events) > MOST_EVENTS:
+        link = f"{len(events)} events: neuralmjp decode --events writes them."
+    else:
+        link = download("events.csv", events.to_frame().to_csv(index=False), "text/csv") + ": a row per stay"
+    return f"{table_html(events_of(events))}<p>{link}</p>"
 
 
 def repeat_tab(known: dict[str, Any], source: Source) -> str:

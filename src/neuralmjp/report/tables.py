@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..emissions.places import place_words
+from ..events import Events
 from ..fitted import FittedMJP
 from ..mjp import Interval
 from ..mjp.interval import interval_or_unknown
@@ -82,6 +83,14 @@ def rates_of(fitted: FittedMJP) -> Table:
     jumps = [(int(i), int(j)) for i, j in np.argwhere(fitted.model.rate_model.allowed)]
     interval = _picked(interval_or_unknown(fitted.intervals, "rates", fitted.rates), jumps)
     return _listed("rates", f"Jump rates ({per(fitted.time_unit)})", "jump", _arrows(fitted, jumps), interval)
+
+
+def events_of(events: Events) -> Table:
+    """How often each state was visited, for how long, and what was read there."""
+    headings = ["state", "whole events", "mean", "median"]
+    headings += [] if events.means is None else [f"mean {name}" for name in events.data.value_names]
+    title = f"Events of the most likely path: duration ({events.data.time_unit})"
+    return Table("dwells", title, tuple(headings), tuple(events.summary()))
 
 
 @in_double_precision
