@@ -104,9 +104,12 @@ def test_known_noise_of_a_sum(run, data, tmp_path):
 
 
 def test_mean_field(run, births, data, tmp_path):
-    result = tmp_path / "result.json"
-    status, out, err = run("fit", data, "--prior", births, "--engine", "meanfield", "--json", result)
+    result, folder = tmp_path / "result.json", tmp_path / "run"
+    folder.mkdir()
+    (folder / "history.csv").write_text("of a neural fit that was here\n")
+    status, out, err = run("fit", data, "--prior", births, "--engine", "meanfield", "--json", result, "--out", folder)
     assert (status, err) == (0, "")
+    assert not (folder / "history.csv").exists()
     assert "engine: meanfield\n" in out
     found = json.loads(result.read_text())
     assert f"ELBO {found['elbo']:.4f}, exact log-likelihood {found['log_likelihood']:.4f}" in out

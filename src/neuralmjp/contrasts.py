@@ -16,6 +16,7 @@ from .fitted import FittedMJP
 from .fitted_network import FittedNetwork
 from .mjp.interval import Interval, Z
 from .mjp.precision import in_double_precision
+from .priors.generator import SPREAD
 from .report.networks import constants_of, noise_of
 from .report.tables import Table, tables_of
 from .units import ratio
@@ -152,8 +153,12 @@ def require_same_model(first: Fitted, second: Fitted, names: Sequence[str]) -> t
             f"{one} counts time in {first.time_unit!r}, {two} in {second.time_unit!r}: fit one of them again, with "
             "--time-unit"
         )
-    unknown = [name for name, fit in zip(names, (first, second), strict=True) if fit.uncertainty == "none"]
-    notes = [f"{name} was fitted without intervals: how sure a change is cannot be told" for name in unknown]
+    notes = []
+    for name, fit in zip(names, (first, second), strict=True):
+        if fit.uncertainty == "none":
+            notes.append(f"{name} was fitted without intervals: how sure a change is cannot be told")
+        elif fit.uncertainty == SPREAD:
+            notes.append(f"{name} tells the {SPREAD}, which is no uncertainty: neither are the intervals of a change")
     if isinstance(first, FittedMJP) and isinstance(second, FittedMJP):
         notes += _other_order(first, second, names)
     return tuple(notes)

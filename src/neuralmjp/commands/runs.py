@@ -100,7 +100,7 @@ def write_run(
     if out is not None:
         replaced = (out / "model.json").exists()
         fitted.save(out)
-        for told in (CHECKS_FILE, REPORT_FILE, *((HISTORY_FILE,) if fitted.engine == "exact" else ())):
+        for told in (CHECKS_FILE, REPORT_FILE, *(() if fitted.engine == "neural" else (HISTORY_FILE,))):
             (out / told).unlink(missing_ok=True)  # of the fit that was here
         write_columns(out, columns)
         source = {

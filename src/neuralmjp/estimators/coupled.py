@@ -17,7 +17,7 @@ from ..exact.lattice_fit import located
 from ..exact.lattice_start import crude_start
 from ..fitted_network import FittedNetwork
 from ..mjp.interval import LEVEL, Interval, Z
-from ..priors.generator import GeneratorParameters
+from ..priors.generator import SPREAD, GeneratorParameters
 from ..systems import ReactionNetwork
 from ..timeseries import TimeSeries
 from ..training.config import Config
@@ -103,7 +103,7 @@ def fitted_by_networks(
         return replace(
             found,
             intervals={"parameters": Interval(drawn.mean(0), lower, upper)},
-            uncertainty="spread of the generator prior",
+            uncertainty=SPREAD,
             warnings=(*found.warnings, word),
         )
     if intervals and not tractable and trained.information:

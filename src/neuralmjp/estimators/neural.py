@@ -20,7 +20,7 @@ from ..fitted import FittedMJP
 from ..mjp.interval import LEVEL, Interval
 from ..mjp.precision import in_double_precision
 from ..priors import ParametricRates, rates_of
-from ..priors.generator import GeneratorParameters
+from ..priors.generator import SPREAD, GeneratorParameters
 from ..programs import forgetting
 from ..store import Store
 from ..timeseries import TimeSeries
@@ -210,6 +210,6 @@ def with_generated_spread(fitted: FittedMJP, trained: Trained, seed: int) -> Fit
         fitted,
         rate_samples=samples,
         intervals=intervals,
-        uncertainty="spread of the generator prior",
+        uncertainty=SPREAD,
         warnings=(*fitted.warnings, word),
     )

@@ -8,6 +8,7 @@ from jaxtyping import Array, Float
 from ..encoders.mlp import MLP
 
 N_NOISE, N_HIDDEN = 64, 64  # the paper's
+SPREAD = "spread of the generator prior"  # what intervals of its parameters are: no uncertainty
 
 
 class ExplicitParameters(eqx.Module):
