@@ -1,6 +1,7 @@
 """What differs between two fits: intervals by hand, coverage against known truth, refusals, the command."""
 
 import json
+from dataclasses import replace
 
 import jax
 import numpy as np
@@ -12,6 +13,7 @@ from command import assert_refused
 from neuralmjp import ExactMJP, InputError, NetworkMJP, TimeSeries, contrast, mjp, systems, write
 from neuralmjp.contrasts import difference, ratio_of
 from neuralmjp.mjp.interval import Interval, Z
+from neuralmjp.priors.generator import SPREAD
 
 CONTROL = np.array([[0.0, 1.0], [2.0, 0.0]])
 TWICE = np.array([[0.0, 2.0], [2.0, 0.0]])
@@ -134,6 +136,11 @@ class TestFits:
         assert found.notes == ("drug was fitted without intervals: how sure a change is cannot be told",)
         assert np.isnan(found.p)
         assert found.section("Jump rates (per year)")[0].change.mean > 1
+
+    def test_the_spread_of_a_generator_is_no_uncertainty(self):
+        one = fitted(CONTROL, 1)
+        note = "second tells the spread of the generator prior, which is no uncertainty"
+        assert note in " ".join(contrast(one, replace(fitted(TWICE, 2), uncertainty=SPREAD)).notes)
 
     def test_networks(self):
         births = systems.birth_death()
