@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from command import assert_refused
-from neuralmjp import ExactMJP, TimeSeries, systems, write
+from neuralmjp import ExactMJP, Panel, TimeSeries, systems, write
 from neuralmjp.events import events_of
 from neuralmjp.fitted import Decoded
 
@@ -89,6 +89,25 @@ def test_events_of_dates_are_dates():
     np.testing.assert_array_equal(found.duration, [0.5, 1.5])
 
 
+def test_zones_stay():
+    data = TimeSeries.from_arrays([[0.0, 1, 2]], [[0.0, 1, 1]], time_unit="days", origin="2024-01-31T00:00Z")
+    found = events_of(data, np.array([0, 1, 1]), np.eye(2)[[0, 1, 1]], NAMES, quantities=False).to_frame()
+    assert found.begin[1] == pd.Timestamp("2024-01-31T12:00", tz="UTC")
+    assert found.begin.dtype.tz is not None
+
+
+def test_the_time_of_a_death_is_known():
+    """Not halfway to the visit before: neither where it begins, nor how long the stay before it lasted."""
+    times, states = [[0.0, 1, 2, 2.2], [0.0, 1, 3]], [[0.0, 1, 1, 2], [0.0, 0, 2]]
+    data = TimeSeries.from_arrays(times * 10, states * 10, time_unit="year")
+    mask = [[0, 1, 1], [1, 0, 1], [0, 0, 0]]
+    fitted = ExactMJP(3, mask=mask, panel=Panel(exact_entry=2), intervals=False).fit(data)
+    found = fitted.events(data).to_frame().head(5)
+    np.testing.assert_array_equal(found.begin, [0, 0.5, 2.2, 0, 3])
+    np.testing.assert_array_equal(found.end, [0.5, 2.2, 2.2, 3, 3])
+    np.testing.assert_allclose(fitted.decode(data).dwells(data)[1], [1.7] * 10)
+
+
 @pytest.fixture(scope="module")
 def channel():
     return systems.IonChannel.paper("one-second").simulate(n_series=1, length=4000, seed=0)
@@ -119,7 +138,7 @@ def test_the_table_of_the_command(run, fitted, channel, ending):
     told = run("decode", "run", "channel.csv", "--out", "path.csv", "--events", file)
     assert told.status == 0, told.err
     assert f"from beginning to end -> {file}" in told.out
-    assert "mean duration (s)" in told.out
+    assert "Events of the most likely path: duration (s)" in told.out
     found = pd.read_parquet(file) if ending == "parquet" else pd.read_csv(file, sep="," if ending == "csv" else "\t")
     path = pd.read_csv("path.csv").state.to_numpy()
     np.testing.assert_array_equal(np.repeat(found.state, found.observations), path)
@@ -133,6 +152,11 @@ def test_an_unknown_ending_is_told_first(run, fitted):
     told = run("decode", "run", "channel.csv", "--out", "never.csv", "--events", "events.npz")
     assert_refused(told, "events.npz: such a table is written as .csv, .tsv, .parquet")
     assert not (fitted / "never.csv").exists()
+
+
+def test_one_file_for_two_tables(run, fitted):
+    told = run("decode", "run", "channel.csv", "--out", "x.csv", "--events", "./x.csv")
+    assert_refused(told, "--out and --events are both x.csv: give them different names")
 
 
 def test_counts_have_no_events(run):

@@ -332,11 +332,13 @@ def compare(
 ) -> None:
     """Fit the same data by several methods: timescales, laws, passage times, accuracy and cost in one table."""
     from .commands import compare as command
+    from .commands.options import emission_for
     from .io import read
     from .preprocess import thinned
 
+    columns = reading.columns()
     command.run(
-        thinned(read(data, **reading.columns()), thin),
+        thinned(read(data, **columns), thin),
         states,
         [name.strip() for name in methods.split(",") if name.strip()],
         changes=changes or [],
@@ -344,7 +346,7 @@ def compare(
         choices={
             "seeds": seeds,
             "seed": seed,
-            "emission": emission,
+            "emission": emission_for(emission, columns),
             "prior": prior,
             "initial": _word(initial) or "free",
             "lag": lag,

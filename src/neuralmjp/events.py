@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from .dates import moments_of
+from .dates import moment, moments_of
 from .timeseries import TimeSeries
 
 if TYPE_CHECKING:
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 class Events:
     """Stays of the most likely path, in the order of the data.
 
-    Nobody saw the moment of a jump: it is put halfway between the two observations around it.
+    Nobody saw the moment of a jump: it is put halfway between the two observations around it, unless the time of an
+    entry is known exactly.
     """
 
     data: TimeSeries
@@ -80,10 +81,13 @@ class Events:
             columns |= {f"{name}_mean": self.means[:, d] for d, name in enumerate(data.value_names)}
         return pd.DataFrame(columns)
 
-    def _moments(self, times: Float[np.ndarray, "event"]) -> np.ndarray:
+    def _moments(self, times: Float[np.ndarray, "event"]) -> "np.ndarray | pd.Series":
+        import pandas as pd
+
         if self.data.origin is None:
             return times
-        return moments_of(times, self.data.origin, self.data.time_unit).astype("datetime64[us]")
+        when = pd.Series(moments_of(times, self.data.origin, self.data.time_unit).astype("datetime64[us]"))
+        return when.dt.tz_localize("UTC") if moment(self.data.origin)[1] else when
 
 
 def events_of(
@@ -93,12 +97,14 @@ def events_of(
     state_names: tuple[str, ...],
     *,
     quantities: bool,
+    exact: Bool[np.ndarray, "row"] | None = None,
 ) -> Events:
     """Every stay of a path, all at once.
 
     Args:
         states: of the path, at each observation.
         quantities: whether a mean of values says something: labels and angles have none.
+        exact: observations at whose very time their state was entered.
     """
     n, opens = len(states), np.zeros(len(states) + 1, bool)
     opens[data.offsets] = True  # of series, and where the last one is over
@@ -107,7 +113,8 @@ def events_of(
     edges = np.flatnonzero(changes)
     first, last = edges[:-1], edges[1:] - 1
     begun, cut = opens[first], opens[last + 1]
-    halfway = (data.times + np.roll(data.times, 1)) / 2  # between each observation and the one before
+    entered = (data.times + np.roll(data.times, 1)) / 2  # between each observation and the one before
+    entered = entered if exact is None else np.where(exact, data.times, entered)
     stayed = np.take_along_axis(probabilities, states[:, None], axis=1)[:, 0]
     counts = last + 1 - first
     return Events(
@@ -115,8 +122,8 @@ def events_of(
         state_names=state_names,
         series=np.searchsorted(data.offsets, first, side="right") - 1,
         states=states[first],
-        begins=np.where(begun, data.times[first], halfway[first]),
-        ends=np.where(cut, data.times[last], halfway[(last + 1) % n]),
+        begins=np.where(begun, data.times[first], entered[first]),
+        ends=np.where(cut, data.times[last], entered[(last + 1) % n]),
         whole=~begun & ~cut,
         n_observations=counts,
         probabilities=np.add.reduceat(stayed, first) / counts,

@@ -18,7 +18,7 @@ from .emissions.wrapped import levels_of
 from .errors import InputError
 from .events import Events, events_of
 from .exact.decode import Ahead, Prepared, one_step_ahead, require_possible, sample_paths, smooth, viterbi
-from .exact.evidence import Panel, Scaling, make_evidence
+from .exact.evidence import Panel, Scaling, absorbing_entries, make_evidence
 from .exact.forecast import StateForecast, forecast_states
 from .exact.model import Model, Parameters, initial_law
 from .mjp.interval import LEVEL, Interval, interval_or_unknown
@@ -38,11 +38,12 @@ class Decoded:
     states: Int[np.ndarray, "row"]  # the most likely path
     probabilities: Float[np.ndarray, "row state"]
     levels: Int[np.ndarray, "row"] | None = None  # the most probable level, where several states share one
+    exact: Bool[np.ndarray, "row"] | None = None  # where a state was entered at the very time of the observation
 
     def dwells(self, data: TimeSeries) -> tuple[Float[np.ndarray, "_"], ...]:
         """How long the path stayed in each state; the first and the last dwell of a series, cut short, are left out."""
         names = tuple(map(str, range(self.probabilities.shape[1])))
-        return events_of(data, self.states, self.probabilities, names, quantities=False).dwells()
+        return events_of(data, self.states, self.probabilities, names, quantities=False, exact=self.exact).dwells()
 
 
 @dataclass(frozen=True, repr=False)
@@ -219,7 +220,8 @@ class FittedMJP:
         levels = None
         if shared is not None:
             levels = (probabilities @ np.eye(shared.n_levels)[list(shared.levels)]).argmax(-1)
-        return Decoded(viterbi(prepared), probabilities, levels)
+        exact, _ = absorbing_entries(data, self.emission, self.panel)
+        return Decoded(viterbi(prepared), probabilities, levels, exact)
 
     def events(self, data: TimeSeries, decoded: Decoded | None = None) -> Events:
         """The decoded path as a list of stays, an idealised record; of levels, where several states share one.
@@ -238,7 +240,7 @@ class FittedMJP:
             alike = (np.flatnonzero(level_of == level) for level in range(shared.n_levels))
             names = tuple(str(k) if numbered else " or ".join(names[z] for z in some) for k, some in enumerate(alike))
         quantities = not isinstance(self.emission, Categorical | Torus)
-        return events_of(data, states, probabilities, names, quantities=quantities)
+        return events_of(data, states, probabilities, names, quantities=quantities, exact=found.exact)
 
     @in_double_precision
     def predict_proba(self, data: TimeSeries) -> Float[np.ndarray, "row state"]:

@@ -50,6 +50,12 @@ class TestReading:
         store = io.open_store(tmp_path / "parts", labels=WORDS)
         np.testing.assert_array_equal(store.whole().values[:, 0], CODES)
 
+    def test_missing_words_of_pandas(self, tmp_path):
+        (tmp_path / "x.csv").write_text("time,state\n0,well\n1,nan\n2,NaN\n3,ill\n")
+        np.testing.assert_array_equal(read(tmp_path / "x.csv", labels=WORDS).values[:, 0], [0, np.nan, np.nan, 1])
+        codes = pd.DataFrame({"time": [0.0, 1, 2], "stage": [4.0, np.nan, 1.0]})
+        np.testing.assert_array_equal(read(codes, labels="1,4").values[:, 0], [1, np.nan, 0])
+
     def test_numbers_may_be_labels_too(self, tmp_path):
         """Codes in an order that is not theirs; a word that stands for nothing elsewhere."""
         (tmp_path / "x.csv").write_text("time,stage\n0,4\n1,1\n2,None\n3,\n")
@@ -62,9 +68,23 @@ class TestReading:
 class TestRefusals:
     def test_an_unknown_word(self, tmp_path):
         (tmp_path / "x.csv").write_text(ROWS)
-        wanted = r"x.csv, line 7, column 'state': 'dead' is none of the labels well, ill; add it to them, or leave"
+        wanted = r"x.csv, line 7, column 'state': 'dead' is none of the labels well, ill; add it to them, leave"
         with pytest.raises(InputError, match=wanted):
             read(tmp_path / "x.csv", series="who", labels="well,ill")
+
+    def test_a_column_of_something_else(self, tmp_path):
+        (tmp_path / "x.csv").write_text("time,age,state\n0,54,well\n1,55,ill\n")
+        with pytest.raises(InputError, match=r"column 'age': '54' is none of the labels .* choose other columns with"):
+            read(tmp_path / "x.csv", labels=WORDS)
+        (tmp_path / "y.csv").write_text("0,wel\n1,ill\n")
+        with pytest.raises(InputError, match="line 1, column 1: 'wel' is none of the labels"):
+            read(tmp_path / "y.csv", labels=WORDS, header=False)
+        pq.write_table(pa.table({"time": [0.0, 1], "state": [["well"], ["ill"]]}), tmp_path / "x.parquet")
+        with pytest.raises(InputError, match="column 'state': holds list"):
+            read(tmp_path / "x.parquet", labels=WORDS)
+        periods = pd.DataFrame({"time": [0.0, 1], "state": pd.period_range("2024-01", periods=2, freq="M")})
+        with pytest.raises(InputError, match="column 'state'"):
+            read(periods, labels=WORDS)
 
     def test_words_without_labels_say_how_to_read_them(self, tmp_path):
         (tmp_path / "x.csv").write_text(ROWS)
@@ -115,6 +135,8 @@ class TestCommands:
         found = json.loads((patients / "words.json").read_text())
         assert found["state_names"] == list(WORDS)
         self.same_as_numbers(run, patients, found)
+        told = run("decode", "run", "patients.csv", "--labels", "dead,ill,well", "--out", "path.csv")
+        assert_refused(told, "--labels dead,ill,well is not the order of the fit, well,ill,dead,alive: leave it out")
         told = run("decode", "run", "patients.csv", "--out", "path.csv", "--events", "spells.csv")
         assert told.status == 0, told.err
         spells = pd.read_csv("spells.csv")
@@ -139,6 +161,13 @@ class TestCommands:
         told = run("fit", "patients.csv", *READING, *LABELS, *PANEL, "--state-names", "fit,unfit,gone")
         assert told.status == 0, told.err
         assert "fit → gone" in told.out
+
+    def test_select_and_compare_take_words_for_labels(self, run, patients):
+        (patients / "two.csv").write_text("\n".join(["time,state", *(f"{t},{'ab'[t // 3 % 2]}" for t in range(600))]))
+        told = run("select", "two.csv", "--labels", "a,b", "--states", 2)
+        assert_refused(told, "the labels of the data name the states: there is no number of them to choose")
+        told = run("compare", "two.csv", "--labels", "a,b", "--states", 2, "--emission", "gaussian")
+        assert_refused(told, "--labels reads words, which are categorical observations")
 
     @pytest.mark.parametrize(
         ("words", "said"),

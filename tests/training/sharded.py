@@ -10,7 +10,6 @@ import jax
 import numpy as np
 
 from neuralmjp import NetworkMJP, NeuralMJP, systems
-from neuralmjp.training.mesh import cores_as_devices
 
 SMALL = {"steps": 20, "round_steps": 10, "batch": 16, "width": 8}
 PAPER = {**SMALL, "dynamics": (8,), "initial_hidden": (8,), "rates_hidden": (8,), "quadrature": 16}
@@ -29,7 +28,7 @@ def trained(name: str, mesh: int):
 
 
 def main() -> None:
-    cores_as_devices(8)
+    jax.config.update("jax_num_cpu_devices", 8)  # before anything is computed
     found = {"devices": jax.device_count()}
     for name in sys.argv[1:]:
         for mesh in (1, 8):

@@ -13,7 +13,7 @@ import pytest
 
 from neuralmjp import InputError, NeuralMJP, systems, write
 from neuralmjp.training import Config
-from neuralmjp.training.mesh import join_hosts, mesh_of, on_all, on_one
+from neuralmjp.training.mesh import available_cores, join_hosts, mesh_of, on_all, on_one, with_mesh
 
 HERE = Path(__file__).resolve().parent
 HOST = {**os.environ, "JAX_PLATFORMS": "cpu"}
@@ -107,4 +107,19 @@ def test_batches_are_shared_evenly(monkeypatch):
 
     monkeypatch.setattr(module, "mesh_of", lambda config: type("Three", (), {"size": 3}))
     with pytest.raises(InputError, match="a batch of 64 series cannot be shared evenly by 3 devices"):
-        module.check_batch(Config(), 64)
+        module.with_mesh(Config(mesh=3), 64)
+
+
+@pytest.mark.parametrize("mesh", [0, 1, 2, 1000])
+def test_cores_are_devices_where_there_is_no_card(mesh):
+    """As many as are asked for, if there are as many."""
+    code = f"from neuralmjp.training.mesh import *\ncores_as_devices({mesh})\nprint(jax.device_count())"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=HOST, check=True)
+    cores = available_cores()
+    assert int(done.stdout) == {0: cores, 2: min(cores, 2)}.get(mesh, 1)
+
+
+def test_all_devices_that_share_a_batch_evenly(monkeypatch):
+    monkeypatch.setattr(jax, "device_count", lambda: 12)
+    assert [with_mesh(Config(mesh=0), batch).mesh for batch in (64, 10, 7, 96)] == [8, 10, 7, 12]
+    assert with_mesh(Config(), 7).mesh == 1

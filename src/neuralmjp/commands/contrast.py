@@ -22,12 +22,7 @@ IN_FILES_ALONE = ("Mean first-passage times",)  # sections of which the terminal
 
 
 def run(first: Path, second: Path, *, names: str | None, out: Path | None, json_file: Path | None) -> None:
-    called = (first.name, second.name) if names is None else tuple(name.strip() for name in names.split(","))
-    if names is None and called[0] == called[1]:
-        called = (str(first), str(second))
-    if len(called) != 2 or not all(called):
-        raise InputError(f"--names takes two names, such as control,drug; got {names!r}")
-    found = contrast(load_any(first), load_any(second), called)
+    found = contrast(load_any(first), load_any(second), names_of((first, second), names))
     show(found)
     if json_file is not None:
         write_whole_text(json_file, json.dumps(as_json(found), indent=2, allow_nan=False) + "\n")
@@ -36,15 +31,28 @@ def run(first: Path, second: Path, *, names: str | None, out: Path | None, json_
         keep(found, out)
 
 
+def names_of(folders: tuple[Path, Path], typed: str | None) -> tuple[str, ...]:
+    """As they were typed, else those of the folders; with the folders around them where these are alike."""
+    if typed is not None:
+        names = tuple(name.strip() for name in typed.split(","))
+        if len(names) != 2 or not all(names):
+            raise InputError(f"--names takes two names, such as control,drug; got {typed!r}")
+        return names
+    whole = [folder.resolve() for folder in folders]
+    names = tuple(folder.name for folder in whole)
+    return names if names[0] != names[1] else tuple(str(Path(*folder.parts[-2:])) for folder in whole)
+
+
 def show(found: Contrast) -> None:
     """A table per section, after the answer to whether anything differs at all."""
-    screen, (one, two) = console(), found.names
+    screen, (one, two), all_rates = console(), found.names, found.together
     if np.isfinite(found.p):
-        screen.print(
-            f"all rates together: chi-square {found.statistic:.2f} on {found.n_directions} degrees of freedom, "
-            f"p = {found.p:.2g}",
-            soft_wrap=True,
-        )
+        how = []
+        if all_rates.degrees:
+            how.append(f"chi-square {all_rates.chi_square:.2f} on {all_rates.degrees} degrees of freedom")
+        if all_rates.left_out:
+            how.append(f"{', '.join(all_rates.left_out)} by themselves, since they may be zero")
+        screen.print(f"all rates together: p = {found.p:.2g} ({'; '.join(how)})", soft_wrap=True)
     for title in found.sections:
         if title.startswith(IN_FILES_ALONE):
             continue
@@ -70,10 +78,15 @@ def as_json(found: Contrast) -> dict[str, Any]:
     def ends(interval: Interval) -> dict[str, float | None]:
         return {name: known(getattr(interval, name)) for name in ("mean", "lower", "upper")}
 
-    one, two = found.names
+    (one, two), rates = found.names, found.together
     return {
         "names": [one, two],
-        "all_rates": {"chi_square": known(found.statistic), "degrees": found.n_directions, "p": known(found.p)},
+        "all_rates": {
+            "p": known(rates.p),
+            "chi_square": known(rates.chi_square),
+            "degrees": rates.degrees,
+            "left_out": list(rates.left_out),
+        },
         "entries": [
             {
                 "section": entry.section,

@@ -12,6 +12,7 @@ from ..fitted import FittedMJP
 from ..fitted_network import FittedNetwork
 from ..io import write
 from ..io.frames import require_table, write_frame
+from ..report.tables import stays_of
 from ..timeseries import TimeSeries
 from .result_tables import which_states
 from .runs import load_any, read_for
@@ -22,6 +23,8 @@ def run(folder: Path, path: Path, columns: dict[str, Any], out: Path, events: Pa
     fitted = load_any(folder)
     if events is not None:
         require_table(events)
+        if events.resolve() == out.resolve():
+            raise InputError(f"--out and --events are both {out}: give them different names")
         if isinstance(fitted, FittedNetwork):
             raise InputError("--events lists stays in hidden states; a reaction network has counts: leave it out")
     data = read_for(fitted, path, columns)
@@ -59,12 +62,10 @@ def decode_states(fitted: FittedMJP, data: TimeSeries, path: Path, out: Path, ev
 
 def show_events(found: Events, out: Path) -> None:
     """How often each state was visited, for how long, and what was read there."""
-    screen, data, whole = console(), found.data, int(found.whole.sum())
+    screen, whole = console(), int(found.whole.sum())
     screen.print(f"{len(found)} events, {whole} of them from beginning to end -> {out}", soft_wrap=True)
-    heads = ["state", "whole events", f"mean duration ({data.time_unit})", "median"]
-    heads += [] if found.means is None else [f"mean {name}" for name in data.value_names]
-    rows = [[name, *map(number, numbers)] for name, *numbers in found.summary()]
-    screen.print(table("Events", heads, rows))
+    told = stays_of(found)
+    screen.print(table(told.title, told.headings, told.shown()))
 
 
 def decode_counts(fitted: FittedNetwork, data: TimeSeries, path: Path, out: Path) -> None:

@@ -7,12 +7,10 @@ from typing import Any
 import numpy as np
 
 from .. import systems
-from ..emissions import Categorical
 from ..errors import InputError
 from ..estimators import ExactMJP, NeuralMJP
 from ..estimators.assumptions import require_states
 from ..exact.evidence import Panel
-from ..fitted import FittedMJP
 from ..fitted_files import summary
 from ..io.columns import labels_of
 from ..naming import require_names
@@ -25,7 +23,7 @@ from ..training.lock import locked
 from ..training.mesh import cores_as_devices, join_hosts, writes
 from ..validation import thin_to_plateau
 from . import fit_network
-from .options import CountOptions, SignalOptions, emission_for
+from .options import CountOptions, SignalOptions, emission_for, labels_as_names
 from .result_tables import show
 from .runs import write_run
 from .show import console, progress_display
@@ -261,9 +259,3 @@ def code_of(text: str, labels: tuple[str, ...], wanted: str) -> float:
         return float(text)
     except ValueError:
         raise InputError(f"{wanted}, a number as in the data, or a word of --labels; got {text.strip()!r}") from None
-
-
-def labels_as_names(fitted: FittedMJP, labels: tuple[str, ...]) -> tuple[str, ...]:
-    """Words of the data as names of the states, where they are the states."""
-    codes = fitted.emission.labels if isinstance(fitted.emission, Categorical) else ()
-    return tuple(labels[int(code)] for code in codes) if labels and len(codes) == fitted.n_states else ()

@@ -4,7 +4,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ..emissions import Categorical
 from ..errors import InputError
+from ..fitted import FittedMJP
 
 
 def assignments(pairs: list[str]) -> dict[str, float]:
@@ -28,6 +30,12 @@ def emission_for(emission: str, columns: dict[str, Any]) -> str:
     if emission not in ("auto", "categorical"):
         raise InputError(f"--labels reads words, which are categorical observations: leave out --emission {emission}")
     return "categorical"
+
+
+def labels_as_names(fitted: FittedMJP, labels: tuple[str, ...]) -> tuple[str, ...]:
+    """Words of the data as names of the states, where they are the states."""
+    codes = fitted.emission.labels if isinstance(fitted.emission, Categorical) else ()
+    return tuple(labels[int(code)] for code in codes) if labels and len(codes) == fitted.n_states else ()
 
 
 @dataclass(frozen=True)

@@ -147,10 +147,9 @@ def chances_of_labels(fitted: FittedMJP, samples: np.ndarray, words: tuple[str, 
     """The share of each label among the samples, where labels are what is seen; by the word that stood in the data."""
     if not isinstance(fitted.emission, Categorical):
         return {}
-    return {
-        words[int(label)] if words else f"{label:g}": (samples[..., 0] == label).mean(0)
-        for label in fitted.emission.labels
-    }
+    codes = fitted.emission.labels
+    named = bool(words) and max(codes) < len(words)  # words of a fit to numbers may be fewer
+    return {words[int(code)] if named else f"{code:g}": (samples[..., 0] == code).mean(0) for code in codes}
 
 
 def show(

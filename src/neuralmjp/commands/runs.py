@@ -12,6 +12,7 @@ from ..errors import InputError
 from ..fitted import FittedMJP
 from ..fitted_network import FittedNetwork
 from ..io import is_store, open_store, read
+from ..io.columns import labels_of
 from ..shapes import require_shape
 from ..store import Store
 from ..timeseries import TIME_UNIT, TimeSeries
@@ -79,6 +80,9 @@ def columns_of(run: Path, reading: Reading) -> dict[str, Any]:
         require_shape(known, {name: COLUMNS[name] for name in COLUMNS if name in known})
     except (OSError, ValueError, TypeError):
         raise InputError(f"{file} is damaged: fit again, or remove it and name the columns") from None
+    asked, kept = labels_of(reading.labels), labels_of(known.get("labels"))
+    if asked and kept and asked != kept:
+        raise InputError(f"--labels {reading.labels} is not the order of the fit, {','.join(kept)}: leave it out")
     return reading.columns(known)
 
 

@@ -5,8 +5,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from ..emissions import Emission, Gaussian, SharedGaussian
+from ..emissions import Emission
 from ..emissions.clipped import clipping_told
+from ..emissions.gaussian import Independent
 from ..exact.evidence import Panel
 from ..exact.fit import ExactFit
 from ..exact.information import Information, observed_information, with_plain_emission
@@ -61,7 +62,7 @@ def steadiness_told(values: Float[np.ndarray, "row feature"]) -> tuple[str, ...]
 
 def labels_told(emission: Emission, values: Float[np.ndarray, "row feature"]) -> tuple[str, ...]:
     """Of a few whole numbers under a law for measurements: they may be labels, or counts."""
-    if not isinstance(emission, (Gaussian, SharedGaussian)) or values.shape[1] > 1:
+    if not isinstance(emission, Independent) or values.shape[1] > 1:
         return ()
     seen = values[~np.isnan(values)]
     if (seen != np.round(seen)).any():

@@ -18,7 +18,7 @@ from ..timeseries import TimeSeries
 from ..training.config import Preset
 from . import adp, brownian_folding, dfr, ion_channel
 from . import lotka_volterra as predators
-from .runs import Told, chosen_rows, reported, size_of
+from .runs import Told, chosen_rows, reported, size_of, train_there
 from .tables import EXACT, PUBLISHED, TILTED, Line, Number, Progress, Report, ResultTable, Row
 
 HOURS, SECONDS, OBSERVATIONS = "hours", "seconds", "observations (1000)"
@@ -109,7 +109,7 @@ def timed(engine: Any, data: TimeSeries, progress: Progress) -> tuple[float, str
     """Seconds of one fit."""
     began = time.perf_counter()
     neural = isinstance(engine, NeuralMJP) or getattr(engine, "engine", None) == "neural"
-    found = engine.train(data, progress) if neural else engine.fit(data, progress)
+    found = train_there(engine, data, progress) if neural else engine.fit(data, progress)
     return time.perf_counter() - began, found.message
 
 

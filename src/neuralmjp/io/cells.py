@@ -14,6 +14,7 @@ from ..dates import MISSING
 pc: Any = pyarrow.compute  # its functions are made at run time, which type checkers cannot see
 
 _BLANK = pa.array(["", "NA", "N/A", "n/a", "null", "NULL", "None", "NaT"])
+_NAMELESS = pa.array([*_BLANK.to_pylist(), "nan", "NaN", "<NA>"])  # of words
 Kind = Literal["nothing", "number", "date", "date in a zone"]
 
 
@@ -30,9 +31,12 @@ def numbers(column: pa.Array) -> Float64[np.ndarray, " row"]:
 
 def places(column: pa.Array, labels: tuple[str, ...]) -> tuple[Float64[np.ndarray, " row"], int | None]:
     """Where each word stands in a list, NaN where it is missing; and the first row that is neither, if there is one."""
-    text = pc.utf8_trim_whitespace(_plain(column).cast(pa.string()))
+    column = _plain(column)
+    if pa.types.is_floating(column.type):  # whole numbers, with some missing, as pandas keeps them
+        column = pa.array([None if x is None or x != x else f"{x:.17g}" for x in column.to_pylist()], pa.string())
+    text = pc.utf8_trim_whitespace(column.cast(pa.string()))
     found = pc.index_in(text, value_set=pa.array(labels, pa.string()))
-    missing = pc.or_(pc.is_null(text), pc.fill_null(pc.is_in(text, _BLANK), False))
+    missing = pc.or_(pc.is_null(text), pc.fill_null(pc.is_in(text, _NAMELESS), False))
     strange = pc.and_(pc.is_null(found), pc.invert(missing)).to_numpy(zero_copy_only=False)
     row = int(np.argmax(strange)) if strange.any() else None
     return found.cast(pa.float64()).to_numpy(zero_copy_only=False), row

@@ -123,15 +123,8 @@ class TableBuilder:
         self._times[rows] = read
 
     def _numbers(self, column: pa.Array, position: int) -> Float64[np.ndarray, " row"]:
-        if self._columns.labels:
-            found, strange = places(column, self._columns.labels)
-            if strange is not None:
-                known = ", ".join(self._columns.labels)
-                what = f"is none of the labels {known}; add it to them, or leave the cell empty if it is missing"
-                raise self._bad(column, strange, position, what)
-            return found
         try:
-            return numbers(column)
+            return self._places(column, position) if self._columns.labels else numbers(column)
         except pa.ArrowInvalid:
             kinds = ((row, kind_of(column[row : row + 1])) for row in range(len(column)))
             row, kind = next((row, kind) for row, kind in kinds if kind not in ("number", "nothing"))
@@ -141,6 +134,14 @@ class TableBuilder:
             raise self._bad(column, row, position, what) from None
         except pa.ArrowNotImplementedError:
             raise self._no_numbers(column, position) from None
+
+    def _places(self, column: pa.Array, position: int) -> Float64[np.ndarray, " row"]:
+        found, strange = places(column, self._columns.labels)
+        if strange is None:
+            return found
+        advice = "add it to them, leave the cell empty if it is missing, or choose other columns with --values"
+        known = ", ".join(self._columns.labels)
+        raise self._at(column, strange, position, f"is none of the labels {known}; {advice}")
 
     def _no_numbers(self, column: pa.Array, position: int) -> InputError:
         where = f"{self._source}, {self._columns.label(position)}"
@@ -152,6 +153,10 @@ class TableBuilder:
             what = "is not a number; leave out --no-header if the first line names the columns"
         if _DECIMAL_COMMA.match(text):
             what = f"has a comma; write numbers with a decimal point, such as {text.strip().replace(',', '.')}"
+        return self._at(column, row, position, what)
+
+    def _at(self, column: pa.Array, row: int, position: int, what: str) -> InputError:
+        text = text_at(column, row)
         shown = text if len(text) <= 40 else text[:40] + "..."
         return InputError(f"{self._locate(row + self._n_rows)}, {self._columns.label(position)}: {shown!r} {what}")
 

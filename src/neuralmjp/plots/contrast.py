@@ -23,26 +23,23 @@ def plot_contrast(
 
     Args:
         names: of the numbers.
-        ratios: of each; those that are not known are left out.
+        ratios: of each; those that are not known are left out, and limits on one side end in an arrow.
         sure: p-values; a ratio below 0.05 is drawn filled.
         label: what was divided by what.
     """
     mean, lower, upper = (np.asarray(part, float) for part in (ratios.mean, ratios.lower, ratios.upper))
-    places = np.arange(len(names))[::-1]
-    drawn = np.isfinite(mean) & (mean > 0) & np.isfinite(upper) & (lower > 0)
+    places, known = np.arange(len(names))[::-1], np.isfinite(lower) & ~np.isnan(upper) & (upper > 0)
+    ends = np.concatenate([part[np.isfinite(part) & (part > 0)] for part in (lower[known], upper[known])])
+    left, right = (ends.min() / 2, ends.max() * 2) if ends.size else (0.5, 2.0)
     ax.axvline(1.0, color="0.6", linewidth=1, linestyle="--")
-    for k in np.flatnonzero(drawn):
-        filled = sure is None or sure[k] < 0.05
-        ends = [[mean[k] - lower[k]], [upper[k] - mean[k]]]
-        ax.errorbar(
-            mean[k],
-            places[k],
-            xerr=ends,
-            fmt="o",
-            capsize=3,
-            color=state_colour(0),
-            markerfacecolor=state_colour(0) if filled else "white",
-        )
+    for k in np.flatnonzero(known):
+        colour, filled = state_colour(0), sure is None or sure[k] < 0.05
+        ax.plot([max(lower[k], left), min(upper[k], right)], [places[k]] * 2, color=colour)
+        for end, edge, arrow in ((lower[k], left, "<"), (upper[k], right, ">")):
+            there = left <= end <= right
+            ax.plot(end if there else edge, places[k], "|" if there else arrow, color=colour)
+        if left <= mean[k] <= right:
+            ax.plot(mean[k], places[k], "o", color=colour, markerfacecolor=colour if filled else "white")
     ax.set(xscale="log", xlabel=label, ylim=(-0.7, len(names) - 0.3))
     ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
     ax.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))

@@ -17,7 +17,7 @@ from ..timeseries import TimeSeries
 from ..units import per
 from . import charts
 from .recording import packed
-from .tables import Table, events_of, tables_of
+from .tables import Table, stays_of, tables_of
 from .verdict import Finding, findings_of, sentence
 
 MOST_EVENTS = 10_000  # that go into a page, some 100 bytes each
@@ -162,7 +162,7 @@ def event_list(events: Events) -> str:
         link = f"{len(events)} events: neuralmjp decode --events writes them."
     else:
         link = download("events.csv", events.to_frame().to_csv(index=False), "text/csv") + ": a row per stay"
-    return f"{table_html(events_of(events))}<p>{link}</p>"
+    return f"{table_html(stays_of(events))}<p>{link}</p>"
 
 
 def repeat_tab(known: dict[str, Any], source: Source) -> str:

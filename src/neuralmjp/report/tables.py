@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..emissions.places import place_words
+from ..errors import InputError
 from ..events import Events
 from ..fitted import FittedMJP
 from ..mjp import Interval
@@ -34,6 +35,11 @@ class Table:
         lines.writerows(["" if _unknown(cell) else cell for cell in row] for row in self.rows)
         return text.getvalue()
 
+    def intervals(self) -> list[tuple[str, Interval]]:
+        """What each row is called, and its number with both ends, of a table that has such."""
+        at = self.headings.index("value")
+        return [(" ".join(map(str, row[:at])), Interval(*map(float, row[at : at + 3]))) for row in self.rows]
+
     def shown(self) -> list[list[str]]:
         """As people read it."""
         return [[shown(cell) for cell in row] for row in self.rows]
@@ -57,12 +63,15 @@ def shown(cell: Any) -> str:
 def tables_of(fitted: FittedMJP) -> list[Table]:
     """Everything a fit tells, the most wanted first."""
     unit, found = fitted.time_unit, [parameters_of(fitted), rates_of(fitted)]
-    per_state = {"stationary-law": ("Stationary law", fitted.stationary_distribution)}
-    per_state["dwell-times"] = (f"Mean dwell time ({unit})", fitted.sojourn_times)
-    for name, (title, interval) in per_state.items():
-        found.append(_listed(name, title, "state", list(fitted.state_names), interval))
-    scales = fitted.timescales
-    found.append(_listed("timescales", f"Relaxation times ({unit})", "", _ordinals(np.size(scales.mean)), scales))
+    names, settles = list(fitted.state_names), True
+    try:
+        found.append(_listed("stationary-law", "Stationary law", "state", names, fitted.stationary_distribution))
+    except InputError:  # several states that nobody leaves: in the end any of them
+        settles = False
+    found.append(_listed("dwell-times", f"Mean dwell time ({unit})", "state", names, fitted.sojourn_times))
+    if settles:
+        scales = fitted.timescales
+        found.append(_listed("timescales", f"Relaxation times ({unit})", "", _ordinals(np.size(scales.mean)), scales))
     jumps = [(i, j) for i in range(fitted.n_states) for j in range(fitted.n_states) if i != j]
     passage = _picked(fitted.mfpt, jumps)
     found.append(_listed("first-passage", f"Mean first-passage times ({unit})", "", _arrows(fitted, jumps), passage))
@@ -85,7 +94,7 @@ def rates_of(fitted: FittedMJP) -> Table:
     return _listed("rates", f"Jump rates ({per(fitted.time_unit)})", "jump", _arrows(fitted, jumps), interval)
 
 
-def events_of(events: Events) -> Table:
+def stays_of(events: Events) -> Table:
     """How often each state was visited, for how long, and what was read there."""
     headings = ["state", "whole events", "mean", "median"]
     headings += [] if events.means is None else [f"mean {name}" for name in events.data.value_names]

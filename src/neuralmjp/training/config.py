@@ -59,7 +59,7 @@ class Config:
         round_steps: steps between looks at the objective, and between checkpoints.
         precision: "single" or "double".
         mesh: devices (cards; on the command line, without one, cores) that share every batch, which must be a multiple
-            of it; 0 for all there are.
+            of it; 0 for as many of all there are as share it evenly.
         kernel: on one NVIDIA card, the recurrence of the encoder (ode-rnn, gru) is one kernel in place of thousands of
             small ones; elsewhere this changes nothing.
         hosts: of several machines that run the same command: "auto", or ADDRESS:PORT,NUMBER,INDEX; see `join_hosts`.

@@ -34,14 +34,18 @@ def mesh_of(config: Config) -> Mesh | None:
     return Mesh(np.array(devices[:n]), (SERIES,)) if n > 1 else None
 
 
-def check_batch(config: Config, batch: int) -> None:
-    """Raise unless every device gets the same number of series."""
+def with_mesh(config: Config, batch: int) -> Config:
+    """The same for so many devices as share a batch evenly: where all may be used, the most that do."""
+    if config.mesh == 0 and jax.process_count() == 1:
+        most = max(n for n in range(1, jax.device_count() + 1) if batch % n == 0)
+        return config.changed(mesh=most)
     mesh = mesh_of(config)
     if mesh is not None and batch % mesh.size:
         raise InputError(
             f"a batch of {batch} series cannot be shared evenly by {mesh.size} devices: make batch a multiple of that, "
             "or mesh smaller"
         )
+    return config
 
 
 def on_all(config: Config, tree: Tree) -> Tree:
@@ -91,10 +95,9 @@ def cores_as_devices(mesh: int) -> None:
     Left to itself, JAX takes the whole processor for one device and shares every single operation among the cores,
     most of which are too small for it.
     """
-    if mesh == 1 or CORES_FLAG in os.environ.get("XLA_FLAGS", ""):
-        return
-    with suppress(RuntimeError):  # JAX has begun: there are as many devices as there are
-        jax.config.update("jax_num_cpu_devices", mesh or available_cores())
+    if mesh in (0, *range(2, available_cores() + 1)) and CORES_FLAG not in os.environ.get("XLA_FLAGS", ""):
+        with suppress(RuntimeError):  # JAX has begun: there are as many devices as there are
+            jax.config.update("jax_num_cpu_devices", mesh or available_cores())
 
 
 def available_cores() -> int:

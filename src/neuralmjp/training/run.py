@@ -23,7 +23,7 @@ from .config import Config
 from .identity import require_same
 from .lock import alone
 from .loop import Learned, Pace, Record, State, run_round, start_state
-from .mesh import check_batch, on_all, on_one, writes
+from .mesh import on_all, on_one, with_mesh, writes
 from .networks import Networks
 from .problem import Problem, in_precision
 from .schedules import n_laid_out, n_observed
@@ -180,9 +180,8 @@ def descend(problem: Trainable, began: float, *, folder: Path | None, resume: bo
     Args:
         began: when the clock was started.
     """
-    config, seed, restarts = problem.config, problem.seed, len(problem.starts)
-    check_batch(config, problem.batch)
-    setup = problem.setup()
+    config, seed, restarts = with_mesh(problem.config, problem.batch), problem.seed, len(problem.starts)
+    setup = problem.setup()._replace(config=config)
     keys = jax.random.split(jax.random.key(seed), restarts)
     state = start_state(problem.networks(setup, keys), config)
     ledger = Ledger.fresh(restarts, setup.capacity)
