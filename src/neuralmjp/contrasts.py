@@ -263,10 +263,9 @@ def _together(first: Fitted, second: Fitted) -> Together:
         return Together(_p_of(squared, degrees), squared, degrees, ())
     sides = [interval_or_unknown(fit.intervals, "rates", fit.rates) for fit in (first, second)]
     allowed = first.model.rate_model.allowed & ~_given(first)
-    some = np.argwhere(allowed & ((np.asarray(sides[0].lower) <= 0) | (np.asarray(sides[1].lower) <= 0)))
-    both = allowed.copy()
-    both[tuple(some.T)] = False
-    squared, degrees = _of_rates(first, second, both)
+    zero = [allowed & (np.asarray(side.lower) <= 0) for side in sides]
+    some = np.argwhere((zero[0] | zero[1]) & ~(first.unseen & second.unseen))  # of what neither shows, nothing differs
+    squared, degrees = _of_rates(first, second, allowed & ~zero[0] & ~zero[1])
     each = [difference(_at(sides[0], i, j), _at(sides[1], i, j))[1] for i, j in some.tolist()]
     parts = [p for p in (_p_of(squared, degrees), *each) if np.isfinite(p)]
     p = min(1.0, len(parts) * min(parts)) if parts else np.nan

@@ -51,7 +51,9 @@ def show(found: Contrast) -> None:
         if all_rates.degrees:
             how.append(f"chi-square {all_rates.chi_square:.2f} on {all_rates.degrees} degrees of freedom")
         if all_rates.left_out:
-            how.append(f"{', '.join(all_rates.left_out)} by themselves, since they may be zero")
+            alone = len(all_rates.left_out) == 1
+            why = "by itself, since it" if alone else "by themselves, since they"
+            how.append(f"{', '.join(all_rates.left_out)} {why} may be zero")
         screen.print(f"all rates together: p = {found.p:.2g} ({'; '.join(how)})", soft_wrap=True)
     for title in found.sections:
         if title.startswith(IN_FILES_ALONE):
