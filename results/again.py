@@ -39,6 +39,8 @@ def run(stem: str, command: str, folder: Path, data: Path) -> str:
             ended = subprocess.run(arguments(command, stem, folder, data), stdout=said, stderr=said)
         if ended.returncode:
             return f"{stem}: failed, see {folder / stem}.log"
+    if not (HERE / f"{stem}.json").exists():
+        return f"{stem}: new, {folder / stem}.json; put it beside this script, then run page.py"
     old, new = (json.loads((place / f"{stem}.json").read_text()) for place in (HERE, folder))
     return f"{stem}: {differences(old, new) or 'the same numbers'}"
 
@@ -69,17 +71,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, help="where results, figures, checkpoints and logs go")
     parser.add_argument("--only", default="", help="files whose names begin with this; default: all")
+    parser.add_argument("--missing", action="store_true", help="those that the page still lacks instead")
     parser.add_argument("--jobs", type=int, default=1, help="commands side by side; on a GPU under MPS up to eight pay")
     parser.add_argument("--data", type=Path, default=Path(), help="folder of what some commands read")
     asked = parser.parse_args()
-    files = sorted(HERE.glob(f"{asked.only}*.json"))
-    if not files:
-        sys.exit(f"no file begins with {asked.only!r}: {', '.join(file.stem for file in sorted(HERE.glob('*.json')))}")
+    known = {file.stem: json.loads(file.read_text())["command"] for file in sorted(HERE.glob("*.json"))}
+    known = page["missing"]() if asked.missing else known
+    commands = {stem: command for stem, command in known.items() if stem.startswith(asked.only)}
+    if not commands:
+        sys.exit(f"no file begins with {asked.only!r}: {', '.join(known) or 'none is missing'}")
     asked.folder.mkdir(parents=True, exist_ok=True)
     with ThreadPoolExecutor(asked.jobs) as pool:
-        for told in pool.map(
-            lambda file: run(file.stem, json.loads(file.read_text())["command"], asked.folder, asked.data), files
-        ):
+        for told in pool.map(lambda one: run(*one, asked.folder, asked.data), commands.items()):
             print(told, flush=True)
 
 

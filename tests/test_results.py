@@ -6,6 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from neuralmjp import InputError
+from neuralmjp.experiments import named
+
 ROOT = Path(__file__).resolve().parents[1]
 made = runpy.run_path(str(ROOT / "results" / "page.py"))
 again = runpy.run_path(str(ROOT / "results" / "again.py"))
@@ -147,6 +150,38 @@ def test_a_command_is_run_again_as_it_stands():
     assert found[1:8] == ["-m", "neuralmjp", "reproduce", "adp", "--data", "there/a.npz", "--only"]
     assert found[8:10] == ["six states,paper's method", "--json"]
     assert found[-4:] == ["--out", "new/figures", "--keep", "new/keep/adp"]
+
+
+def test_what_is_wanted_is_what_the_files_hold():
+    """A file under such a name holds the answer to its command; the page lists the others, as they are to be typed."""
+    written = (ROOT / "docs" / "results.md").read_text()
+    for stem, asked in made["WANTED"].items():
+        file, command = ROOT / "results" / f"{stem}.json", made["command_of"](*asked)
+        if file.exists():
+            assert json.loads(file.read_text())["command"] == command
+        else:
+            assert f"- `{command}`" in written
+
+
+@pytest.mark.parametrize("asked", made["WANTED"].values(), ids=list(made["WANTED"]))
+def test_what_is_wanted_can_be_asked_for(asked):
+    """Its rows are known to the experiment, which says so before it begins."""
+    experiment, data, only = asked
+    begun = []
+
+    class Begun(Exception):
+        pass
+
+    def stop(stage, share):
+        begun.append(stage)
+        raise Begun
+
+    more = {"data": ROOT / "nowhere" / data} if data else {}
+    with pytest.raises((Begun, InputError)) as ended:
+        named(experiment)("paper", 1, 0, stop, list(only), **more)
+    assert begun or "no such file" in str(ended.value), ended.value
+    with pytest.raises(InputError, match="no row 'tiltde'"):
+        named(experiment)("paper", 1, 0, stop, ["tiltde"], **more)
 
 
 def test_what_differs_from_the_page_is_told():
