@@ -39,6 +39,8 @@ def names_of(folders: tuple[Path, Path], typed: str | None) -> tuple[str, ...]:
             raise InputError(f"--names takes two names, such as control,drug; got {typed!r}")
         return names
     whole = [folder.resolve() for folder in folders]
+    if whole[0] == whole[1]:
+        raise InputError(f"{folders[0]} and {folders[1]} are one fit: name two, of different data")
     names = tuple(folder.name for folder in whole)
     return names if names[0] != names[1] else tuple(str(Path(*folder.parts[-2:])) for folder in whole)
 
