@@ -116,12 +116,12 @@ are runs on the same data. Repeat any of it with the command below its tables, o
 take about twice the seconds of one alone, eight three times.
 
 For how long the paper trains it does not say, only for how many hours. Here it is 12,000 steps, after which the
-parameters of ratchet and Lotka-Volterra are where the paper's are. Mean and covariance of its Gaussians are outputs of
-a network that reads relaxed samples of the state; on one second of the ion channel relaxation then comes out two to
-three times too slow. Against index collapse its schedules were not needed: without them none of ten runs on the
-two-mode system and on one second collapsed. Lines with a curriculum on the two-mode system were run before programs for few observations came:
-the same training, other random draws, more seconds. Seconds of the paper's method on one second are those of cores
-that others shared.
+parameters of ratchet and Lotka-Volterra are where the paper's are. Mean and covariance of its Gaussians are outputs
+of a network that reads relaxed samples of the state; on one second of the ion channel relaxation then comes out two
+to three times too slow. Against index collapse its schedules were not needed: without them none of ten runs on the
+two-mode system and on one second collapsed. Lines with a curriculum on the two-mode system were run before programs
+for few observations came: the same training, other random draws, more seconds. Seconds of the paper's method on one
+second are those of cores that others shared.
 """
 PUBLISHED_METHOD = "paper's method"
 # What the page shall hold, by the file of its results; a file that is there is no longer asked for.
