@@ -203,8 +203,7 @@ def _assumed(fit: Fitted) -> dict[str, Any]:
     model, options = fit.model.rate_model, options_of(fit.emission)
     nuisance = {name: value for name, value in options.pop("nuisance", {}).items() if name in ("hum", "drift")}
     options.pop("clipped", None)
-    fixed = np.argwhere(np.array(model.fixed)).tolist() if isinstance(model, FreeRates) else []
-    rates = [[i, j, model.fixed[i][j]] for i, j in fixed] if isinstance(model, FreeRates) else []
+    rates = [[i, j, float(fit.rates[i, j])] for i, j in np.argwhere(_given(fit)).tolist()]
     return {
         "states": fit.n_states,
         "names of the states": fit.state_names,

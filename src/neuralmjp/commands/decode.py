@@ -36,7 +36,8 @@ def run(folder: Path, path: Path, columns: dict[str, Any], out: Path, events: Pa
 
 def decode_states(fitted: FittedMJP, data: TimeSeries, path: Path, out: Path, events: Path | None) -> None:
     """The most likely state, and the probability of each, at every observation."""
-    decoded = fitted.decode(data.in_unit(fitted.time_unit))
+    counted = data.in_unit(fitted.time_unit)
+    decoded = fitted.decode(counted)
     shared = {} if decoded.levels is None else {"level": decoded.levels}
     values = np.column_stack([decoded.states, *shared.values(), decoded.probabilities])
     names = ("state", *shared, *(f"p_{k}" for k in range(fitted.n_states)))
@@ -55,7 +56,7 @@ def decode_states(fitted: FittedMJP, data: TimeSeries, path: Path, out: Path, ev
     ]
     screen.print(table("Occupancy", ["state", "most likely path", "mean probability"], rows))
     if events is not None:
-        found = fitted.events(data.in_unit(fitted.time_unit), decoded)
+        found = fitted.events(counted, decoded)
         write_frame(found.to_frame(), events)
         show_events(found, events)
 
